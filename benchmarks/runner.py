@@ -158,7 +158,8 @@ def measure_case(peers: list[Peer], case: str, tolerance: float, rounds: int) ->
 def run_process(peer: str, code: str, cache: str) -> float | None:
     """The seconds that `code` prints in a fresh process; None if it fails."""
     command = [python_of(peer), "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(TWOFOLD_CACHE_DIR=cache))
+    # Not in this checkout, where another version's interpreter would find this one's package.
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(TWOFOLD_CACHE_DIR=cache), cwd=HERE)
     if done.returncode:
         complain(f"{peer}: {done.stderr.strip().splitlines()[-1]}")
         return None

@@ -42,4 +42,4 @@ def object_code(dtype: DType, shape: Tiling, part: str) -> bytes:
     """The object file of `build`; as for matrix products, LLVM's optimisations would find nothing to do."""
     module = ir.Module()
     build(module, dtype, shape, part)
-    return llvm_module.object_code(llvm_module.verified(module), quick=True)
+    return llvm_module.object_code(llvm_module.verified(module), quick=True, first=shape.first_tier)

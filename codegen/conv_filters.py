@@ -23,7 +23,7 @@ from .loop_sizes import covering, parted, share
 
 __all__ = ["filters"]
 
-_SCATTERED = 9  # elements of short lines, less than two tiles, that a tile takes: their offsets stay in registers
+_SCATTERED = 9  # elements of short lines: less than two tiles, and few enough for offsets to stay in registers
 
 
 def filters(dtype: DType, shape: Tiling, vectors: int) -> Kernel:
@@ -66,11 +66,13 @@ class _Filters:
         self.b = b = LoopBuilder(symbol(f"filters_{vectors}", dtype))
         self.v = arguments(b, dtype, FILTERS)
         self.pack = pack(shape, dtype)
+        widths = [vectors] if shape.first_tier else list(range(1, vectors + 1))
         self.tiles = [[(rows, filters_tile(shape, dtype, rows, wide, False)) for rows in filter_heights(shape, wide)]
-                      for wide in range(1, vectors + 1)]
-        self.scattered = [filters_tile(shape, dtype, _SCATTERED, wide, True) for wide in range(1, vectors + 1)]
+                      for wide in widths]
+        self.together = shape.tall if shape.first_tier else _SCATTERED  # elements of short lines that a tile takes
+        self.scattered = [filters_tile(shape, dtype, self.together, wide, True) for wide in widths]
         self.places, self.right = b.scratch(dt.int64, BLOCK), b.scratch(dtype, BLOCK * self.width)
-        self.offsets, self.zeros = b.scratch(dt.int64, _SCATTERED), zeros(b, dtype, shape)
+        self.offsets, self.zeros = b.scratch(dt.int64, self.together), zeros(b, dtype, shape)
         self.direct = b.le(self.v.n, self.width if shape.masks else 0)
         self.height = filter_heights(shape, VECTORS)[0]
 
@@ -144,7 +146,7 @@ class _Filters:
         """All tiles of short lines, whose elements are put together."""
         b, v = self.b, self.v
         first, end = (line * v.length for line in of.stretches)
-        with b.for_(first, end, _SCATTERED) as top:
+        with b.for_(first, end, self.together) as top:
             self.scatter(top, end)
             operands = (of.x, *panel.rows, *self.target(panel, top), b.at(self.offsets, 0), end - top)
             by_width(b, self.lanes, panel.columns, [functools.partial(b.invoke, f, *operands) for f in self.scattered])
@@ -154,7 +156,7 @@ class _Filters:
         b, v = self.b, self.v
         line, at = (b.local(x) for x in parted(b, top, v.length))
         start = b.local(line_start(b, v, line.get()))
-        with b.for_(0, _SCATTERED) as n:
+        with b.for_(0, self.together) as n:
             b.store(self.offsets, n, start.get() + at.get())
             with b.if_(b.lt(top + n + 1, end)):
                 at.set(at.get() + 1)

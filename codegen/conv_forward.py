@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import NamedTuple
 
 from twofold.ir import dtypes as dt
@@ -96,11 +97,10 @@ class _Forward:
         self.zero = vector(dtype, shape.lanes)
         self.b = b = LoopBuilder(symbol(f"forward_{vectors}", dtype))
         self.v = arguments(b, dtype, FORWARD)
-        self.tiles = [{rows: forward_tile(shape, dtype, rows, wide, False) for rows in sorted(shape.heights)}
-                      for wide in range(1, vectors + 1)]
-        heights = [n for n in (shape.tall - 6, shape.tall - 2, shape.tall) if n > 0 and 2 * n >= shape.tall]
-        self.spaced = [{rows: forward_tile(shape, dtype, rows, wide, True) for rows in heights}
-                       for wide in range(1, vectors + 1)]
+        widths = [vectors] if shape.first_tier else list(range(1, vectors + 1))
+        self.tiles, self.spaced = [
+            [{rows: forward_tile(shape, dtype, rows, wide, spaced) for rows in heights} for wide in widths]
+            for heights, spaced in zip(_heights(shape), (False, True), strict=True)]
         self.places, self.to = (b.scratch(dt.int64, MAX_ROWS + shape.tall) for _ in range(2))
         self.lines, self.zeros = b.scratch(dt.int64, BLOCK + 1), zeros(b, dtype, shape)
         self.blocks, self.panels = covering(b, self.v.k, BLOCK), covering(b, self.v.n, self.width)
@@ -178,15 +178,16 @@ class _Forward:
         fresh = b.eq(block.number, 0)
         mask = b.select(fresh, b.const(0, dt.int64), -1)
         length, height, zeros = box.sizes[3], box.height, b.at(self.zeros, 0)
-        with b.if_(b.le(height, length)), b.for_(0, box.rows, length) as line, b.for_(0, length, height) as at:
-            # The last tile begins early enough to be whole, and leaves out what was done.
-            begin = b.minimum(at, length - height)
-            row = line + begin
-            source, target = b.at(box.source, b.load(self.places, row)), b.at(out, b.load(self.to, row))
-            self.tile(self.spaced, height, columns,
-                      (source, v.x_x, *middle, b.select(fresh, zeros, target), mask, target, v.to_x, at - begin,
-                       columns))
-        with b.else_(), b.for_(0, box.rows, self.shape.tall) as row:
+        if not self.shape.first_tier:
+            with b.if_(b.le(height, length)), b.for_(0, box.rows, length) as line, b.for_(0, length, height) as at:
+                # The last tile begins early enough to be whole, and leaves out what was done.
+                begin = b.minimum(at, length - height)
+                row = line + begin
+                source, target = b.at(box.source, b.load(self.places, row)), b.at(out, b.load(self.to, row))
+                self.tile(self.spaced, height, columns,
+                          (source, v.x_x, *middle, b.select(fresh, zeros, target), mask, target, v.to_x, at - begin,
+                           columns))
+        with nullcontext() if self.shape.first_tier else b.else_(), b.for_(0, box.rows, self.shape.tall) as row:
             count = b.minimum(box.rows - row, self.shape.tall)
             self.tile(self.tiles, count, columns,
                       (box.source, b.at(self.places, row), *middle, b.select(fresh, zeros, out), mask, out,
@@ -263,6 +264,15 @@ class _Forward:
         for rows in sorted(self.spaced[0], reverse=True)[1:]:
             height = b.select(b.le(even, rows), rows, height)
         return height
+
+
+def _heights(shape: Tiling) -> tuple[list[int], list[int]]:
+    """The places of tiles that read their addresses, and of those whose places are evenly spaced, of which the first
+    tier has none."""
+    if shape.first_tier:
+        return [shape.tall], []
+    even = [n for n in (shape.tall - 6, shape.tall - 2, shape.tall) if n > 0 and 2 * n >= shape.tall]
+    return sorted(shape.heights), even
 
 
 def _offset(at: Sequence[Scalar], steps: Sequence[Scalar]) -> Scalar:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from twofold.ir.dtypes import DType
 
-from .conv_depthwise import depthwise, depthwise_filters
-from .conv_filters import filters
-from .conv_forward import forward, panels
-from .conv_narrow import narrow
 from .conv_shapes import KERNELS, PARTS
 from .gemm_shapes import Tiling
 from .loop import Kernel
@@ -22,6 +20,19 @@ def kernels(dtype: DType, shape: Tiling, part: str) -> dict[str, Kernel]:
         dtype: float32 or float64.
         shape: the tile shapes of matrix products, also for another processor than the host.
     """
-    record = {"forward": forward, "filters": filters, "panels": panels, "depthwise": depthwise,
-              "depthwise_filters": depthwise_filters, "narrow": narrow}
-    return {name: record[KERNELS[name][0]](dtype, shape, KERNELS[name][1]) for name in PARTS[part]}
+    return {name: _recorder(KERNELS[name][0])(dtype, shape, KERNELS[name][1]) for name in PARTS[part]}
+
+
+def _recorder(name: str) -> Callable[[DType, Tiling, int], Kernel]:
+    """What records a kernel; only its module is imported, as the first one is waited for."""
+    if name in ("forward", "panels"):
+        from . import conv_forward
+        return conv_forward.forward if name == "forward" else conv_forward.panels
+    if name == "filters":
+        from . import conv_filters
+        return conv_filters.filters
+    if name == "narrow":
+        from . import conv_narrow
+        return conv_narrow.narrow
+    from . import conv_depthwise
+    return conv_depthwise.depthwise if name == "depthwise" else conv_depthwise.depthwise_filters

@@ -340,6 +340,8 @@ def shares(w: Geometry, outputs: int, groups: int) -> Size:
 def filter_heights(shape: Tiling, vectors: int) -> tuple[int, ...]:
     """Elements of a line that tiles of the kernel `filters` take: whole tiles only, so that nothing beyond a line is
     read."""
+    if shape.first_tier:
+        return shape.heights
     most = (24 if shape.tall > 8 else 10) // vectors
     return tuple(n for n in (24, 16, 12, 8, 5, 4, 2, 1) if n <= most)
 

@@ -19,7 +19,7 @@ from llvmlite import ir
 
 from twofold.ir.dtypes import DType
 
-from . import gemm_kernels, llvm_cpu, llvm_module
+from . import gemm_first, gemm_kernels, llvm_cpu, llvm_module
 from .gemm_shapes import (
     BLOCK,
     DIRECT,
@@ -67,7 +67,8 @@ def build(module: ir.Module, dtype: DType, shape: Tiling, part: str, heap: bool 
         heap: whether more than a little memory for packed operands comes from C's `malloc`, so that threads with small
             stacks can run it; if not, it is on the stack.
     """
-    for kernel in gemm_kernels.kernels(dtype, shape, part).values():
+    kernels = gemm_first.kernels if shape.first_tier else gemm_kernels.kernels
+    for kernel in kernels(dtype, shape, part).values():
         llvm_cpu.emit_kernel(module, kernel, kernel.name, apart=False, heap=heap)
 
 
@@ -75,8 +76,8 @@ def object_code(dtype: DType, shape: Tiling, part: str) -> bytes:
     """The object file of `build`.
 
     It needs none of LLVM's optimisations: the module is written as they would leave it, and they take three times as
-    long as making machine code.
+    long as making machine code. That of the first tier is made without LLVM's care, too.
     """
     module = ir.Module()
     build(module, dtype, shape, part, heap=True)
-    return llvm_module.object_code(llvm_module.verified(module), quick=True)
+    return llvm_module.object_code(llvm_module.verified(module), quick=True, first=shape.first_tier)

@@ -41,7 +41,7 @@ from .loop_sizes import choose, covering, quotient
 from .target import CACHES
 from .value_types import vector
 
-__all__ = ["kernels"]
+__all__ = ["ProductKernel", "ProductPanel", "Unit", "UnitRows", "kernels", "pack_b", "small"]
 
 _FEW = 2  # panels of B for which packing such rows does not repay
 
@@ -54,7 +54,7 @@ def kernels(dtype: DType, shape: Tiling, part: str) -> dict[str, Kernel]:
     packing = pack(shape, dtype, held)
     begin = beginnings(shape) if held == 4 else None
     tall = _Tall(dtype, shape, packing, begin).recorded()
-    return {"tall": tall, "pack_b": _pack_b(dtype, shape, packing, begin), "small": _small(dtype, shape, tall)}
+    return {"tall": tall, "pack_b": pack_b(dtype, shape, packing, begin), "small": small(dtype, shape, tall)}
 
 
 def _pack_panel(b: LoopBuilder, packing: LoopFunction, begin: LoopFunction | None, panel: Scalar, width: int,
@@ -68,7 +68,7 @@ def _pack_panel(b: LoopBuilder, packing: LoopFunction, begin: LoopFunction | Non
     b.invoke(begin, first, width, what[-1])
 
 
-def _pack_b(dtype: DType, shape: Tiling, packing: LoopFunction, begin: LoopFunction | None) -> Kernel:
+def pack_b(dtype: DType, shape: Tiling, packing: LoopFunction, begin: LoopFunction | None) -> Kernel:
     """Packs B for PACKED."""
     b = LoopBuilder(symbol("pack_b", dtype))
     x = _Operands(b, dtype)
@@ -85,7 +85,7 @@ def _pack_b(dtype: DType, shape: Tiling, packing: LoopFunction, begin: LoopFunct
     return b.finish()
 
 
-def _small(dtype: DType, shape: Tiling, tall: Kernel) -> Kernel:
+def small(dtype: DType, shape: Tiling, tall: Kernel) -> Kernel:
     """All of one small product, by `tall`."""
     b = LoopBuilder(symbol("small", dtype))
     words = b.scratch(dt.int64, HEADER)
@@ -128,7 +128,7 @@ class _Operands:
         return [offset.get() for offset in offsets]
 
 
-class _Unit(NamedTuple):
+class Unit(NamedTuple):
     """A unit of work: some rows and columns of one product of the batch.
 
     out: C above it. a: its rows of A. at_b: the offset of the product's B. batch: the product's number. edge, end: its
@@ -145,7 +145,7 @@ class _Unit(NamedTuple):
     below: Scalar
 
 
-class _UnitRows(NamedTuple):
+class UnitRows(NamedTuple):
     """The rows of a unit, for one block of the inner dimension.
 
     source: where they lie. depth: of the block. fresh: whether it is the first one. after: where the block lies that is
@@ -158,7 +158,7 @@ class _UnitRows(NamedTuple):
     after: Scalar
 
 
-class _ProductPanel(NamedTuple):
+class ProductPanel(NamedTuple):
     """A panel of B.
 
     source: where it lies in B. base: where it is read. ldb: from one inner index to the next. column: its first one.
@@ -173,7 +173,7 @@ class _ProductPanel(NamedTuple):
     out: Scalar
 
 
-class _ProductKernel(abc.ABC):
+class ProductKernel(abc.ABC):
     """A kernel that computes units of products, being recorded."""
 
     def __init__(self, dtype: DType, shape: Tiling, packing: LoopFunction, begin: LoopFunction | None,
@@ -192,13 +192,13 @@ class _ProductKernel(abc.ABC):
 
     def recorded(self) -> Kernel:
         """The finished kernel."""
-        b, x = self.b, self.x
+        b = self.b
         self.zeros = b.scratch(self.compute, self.width)
         for n in range(0, self.width, self.shape.lanes):
             b.store(self.zeros, n, b.const(0.0, vector(self.compute, self.shape.lanes)))
         self.sizes()
         need, most = self.room_for_rows()
-        panel = b.select(b.eq(x.mode, HERE), self.block_words * self.width, b.const(0, dt.int64))
+        panel = b.select(self.here, self.block_words * self.width, b.const(0, dt.int64))
         with b.room(self.compute, need + panel, most + self.block_words * self.width) as self.left:
             self.right = b.at(self.left, need)
             with b.for_(b.start, b.select(self.empty, b.start, b.stop)) as number:
@@ -226,11 +226,11 @@ class _ProductKernel(abc.ABC):
         return a
 
     @abc.abstractmethod
-    def rows(self, unit: _Unit, of: _UnitRows) -> None:
+    def rows(self, unit: Unit, of: UnitRows) -> None:
         """Packs the rows of a unit."""
 
     @abc.abstractmethod
-    def columns(self, unit: _Unit, of: _UnitRows, panel: _ProductPanel) -> None:
+    def columns(self, unit: Unit, of: UnitRows, panel: ProductPanel) -> None:
         """Computes C beside a panel."""
 
     def unit(self, number: Scalar) -> None:
@@ -242,17 +242,17 @@ class _ProductKernel(abc.ABC):
         at_a, at_b, at_c = x.seek(batch)
         a, rows = b.at(x.a, at_a + top * x.a_m), b.minimum(x.m - top, x.rows)
         below = self.below(a, top, rows, batch)
-        unit = _Unit(b.at(x.c, at_c + top * x.ldc), a, at_b, batch, edge, b.minimum(edge + x.columns, x.n), rows, below)
+        unit = Unit(b.at(x.c, at_c + top * x.ldc), a, at_b, batch, edge, b.minimum(edge + x.columns, x.n), rows, below)
         with b.for_(0, self.count) as index:
             self.block(unit, index)
 
-    def block(self, unit: _Unit, index: Scalar) -> None:
+    def block(self, unit: Unit, index: Scalar) -> None:
         """One block of the inner dimension."""
         b, x = self.b, self.x
         first = index * self.block_size
         here = b.at(unit.a, first * x.a_k)
         after = b.select(b.eq(index + 1, self.count), unit.below, b.at(here, x.a_k * self.block_size))
-        of = _UnitRows(here, b.minimum(x.k - first, self.block_size), b.eq(index, 0), after)
+        of = UnitRows(here, b.minimum(x.k - first, self.block_size), b.eq(index, 0), after)
         self.rows(unit, of)
         source = b.at(x.b, unit.at_b + first * x.b_k)
         ready = unit.batch * self.size_of_b + index * self.panels * (self.block_words * self.width)
@@ -260,7 +260,7 @@ class _ProductKernel(abc.ABC):
         with b.for_(unit.edge, unit.end, self.width) as column:
             self.columns(unit, of, self.panel(unit, of, column, source, packed))
 
-    def panel(self, unit: _Unit, of: _UnitRows, column: Scalar, source: Scalar, packed: Scalar) -> _ProductPanel:
+    def panel(self, unit: Unit, of: UnitRows, column: Scalar, source: Scalar, packed: Scalar) -> ProductPanel:
         """A panel of B, packed here if it has to be."""
         b, x = self.b, self.x
         from_, before = b.at(source, column * x.b_n), b.at(packed, column * self.block_words)
@@ -272,10 +272,10 @@ class _ProductKernel(abc.ABC):
             base = b.at(base, self.width)
         if self.plain:
             base, ldb = b.select(self.direct, from_, base), b.select(self.direct, x.b_k, ldb)
-        return _ProductPanel(from_, base, ldb, column, columns, b.at(unit.out, column))
+        return ProductPanel(from_, base, ldb, column, columns, b.at(unit.out, column))
 
 
-class _Flat(_ProductKernel):
+class _Flat(ProductKernel):
     """Products of one row."""
 
     def __init__(self, dtype: DType, shape: Tiling, packing: LoopFunction) -> None:
@@ -286,11 +286,11 @@ class _Flat(_ProductKernel):
     def room_for_rows(self) -> tuple[Scalar, int]:
         return self.b.const(BLOCK, dt.int64), BLOCK
 
-    def rows(self, unit: _Unit, of: _UnitRows) -> None:
+    def rows(self, unit: Unit, of: UnitRows) -> None:
         """The row becomes a column of a panel, all of it neighbours."""
         self.b.invoke(self.packing, self.left, BLOCK, of.source, self.x.a_k, 0, of.depth, 1)
 
-    def columns(self, unit: _Unit, of: _UnitRows, panel: _ProductPanel) -> None:
+    def columns(self, unit: Unit, of: UnitRows, panel: ProductPanel) -> None:
         b, x = self.b, self.x
         old = b.select(of.fresh, b.at(self.zeros, 0), panel.out)
         with b.if_(b.eq(x.mode, TURNED)):
@@ -300,7 +300,7 @@ class _Flat(_ProductKernel):
                      panel.columns, panel.base)
 
 
-class _Tall(_ProductKernel):
+class _Tall(ProductKernel):
     """Products of any height."""
 
     def __init__(self, dtype: DType, shape: Tiling, packing: LoopFunction, begin: LoopFunction | None) -> None:
@@ -347,7 +347,7 @@ class _Tall(_ProductKernel):
         low = functools.reduce(b.or_, [b.eq(height, h) for h in self.shape.heights[1:]])
         return b.or_(b.eq(height, self.shape.tall), b.and_(low, b.not_(narrow)))
 
-    def rows(self, unit: _Unit, of: _UnitRows) -> None:
+    def rows(self, unit: Unit, of: UnitRows) -> None:
         """Packs tile after tile of A; if it is read as it lies only the last one, where that is not whole."""
         b, x, tile = self.b, self.x, self.shape.tall
         start: Scalar | int = 0
@@ -376,7 +376,7 @@ class _Tall(_ProductKernel):
                 for n in range(first, width, lanes):
                     b.store(panel, t * width + n, zero)
 
-    def columns(self, unit: _Unit, of: _UnitRows, panel: _ProductPanel) -> None:
+    def columns(self, unit: Unit, of: UnitRows, panel: ProductPanel) -> None:
         """The tiles of C beside one panel of B."""
         b, x = self.b, self.x
         step = b.select(self.packed, self.block_words * self.width, b.const(0, dt.int64))
@@ -402,7 +402,7 @@ class _Tall(_ProductKernel):
             with b.else_():
                 choose(b, invokes, functools.partial(b.invoke, self.tiles[self.shape.tall], *arguments))
 
-    def tile_of_a(self, of: _UnitRows, panel: _ProductPanel, row: Scalar,
+    def tile_of_a(self, of: UnitRows, panel: ProductPanel, row: Scalar,
                   height: Scalar) -> tuple[Scalar, ScalarLike, ScalarLike]:
         """Where a tile of A is read, and the strides from row to row and along the inner dimension."""
         b, x = self.b, self.x
@@ -413,14 +413,14 @@ class _Tall(_ProductKernel):
         return (b.select(lies, b.at(of.source, row * x.a_m), packed), b.select(lies, x.a_m, 1),
                 b.select(lies, x.a_k, self.shape.depth))
 
-    def share(self, unit: _Unit, of: _UnitRows, panel: _ProductPanel) -> tuple[Scalar, Scalar]:
+    def share(self, unit: Unit, of: UnitRows, panel: ProductPanel) -> tuple[Scalar, Scalar]:
         """The first of the inner indices of the next block of A that are fetched during one panel, and how many."""
         b = self.b
         panels = covering(b, unit.end - unit.edge, self.width)
         number, count = quotient(b, panel.column - unit.edge, self.width), covering(b, of.depth, panels)
         return number * count, count
 
-    def fetch(self, of: _UnitRows, row: Scalar, height: Scalar, first: Scalar, count: Scalar) -> None:
+    def fetch(self, of: UnitRows, row: Scalar, height: Scalar, first: Scalar, count: Scalar) -> None:
         """Fetches what a panel and the tile from `row` on have of the next block of A."""
         b, x = self.b, self.x
         start = b.at(of.after, row * x.a_m + first * x.a_k)

@@ -16,6 +16,7 @@ What reads the panels is in `gemm_tile.py`, who asks for them in `gemm.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
@@ -51,9 +52,10 @@ def pack(tiling: Tiling, dtype: DType, held: int = 1) -> LoopFunction:
     with f.if_(f.eq(source.s, 1)):
         packing.copy()
     with f.else_():
-        with f.if_(f.eq(source.t, 1)):
-            packing.transpose()
-        with f.else_():
+        if not tiling.first_tier:
+            with f.if_(f.eq(source.t, 1)):
+                packing.transpose()
+        with nullcontext() if tiling.first_tier else f.else_():
             packing.one_by_one(0)
     return f.finish()
 

@@ -14,7 +14,7 @@ from . import target as targets
 
 __all__ = ["BLOCK", "DIRECT", "PACKED", "HERE", "TURNED", "HEADER", "MAX_BATCH_RANK", "VECTORS", "FLAT_VECTORS",
            "PARTS", "Tiling", "tiling", "summed", "together", "block", "square",
-           "words", "panel_width", "tiles_at_once", "most_packed", "symbol"]
+           "words", "first_tier", "panel_width", "tiles_at_once", "most_packed", "symbol"]
 
 BLOCK = 256  # inner indices summed before they join the total; part of what results mean
 VECTORS = 2  # of a tile of C, side by side
@@ -25,6 +25,7 @@ HEADER = 15  # int64 arguments before those of the batch dimensions
 MAX_BATCH_RANK = 16
 # What is compiled together: most programs need no `flat`.
 PARTS = {"tall": ("tall", "pack_b", "small"), "flat": ("flat",)}
+_FIRST_HEIGHT = 4  # rows of a tile in the first tier
 _STACK = 128 << 10  # bytes of packed A on the stack
 
 
@@ -34,11 +35,14 @@ class Tiling(NamedTuple):
     lanes: elements of a vector: a power of two, and at least 16 bytes.
     heights: the rows that micro-kernels take, from the tallest, which must leave registers for two vectors of B.
     masks: whether masked loads are quick; without them whatever is read in vectors is packed first.
+    first_tier: whether code is to be made quickly, rather than to be quick: tiles are of few kinds, and panels are
+        packed an element at a time where they cannot be copied.
     """
 
     lanes: int
     heights: tuple[int, ...]
     masks: bool
+    first_tier: bool = False
 
     @property
     def tall(self) -> int:
@@ -92,6 +96,11 @@ def square(shape: Tiling, dtype: DType) -> int:
     """Inner indices of the squares that packing turns: panels of A have room for whole ones."""
     held = together(dtype)
     return shape.lanes * (held if held == 4 else 1)
+
+
+def first_tier(shape: Tiling) -> Tiling:
+    """The tile shapes of the first tier of kernels, which may run in place of those of `shape`."""
+    return Tiling(shape.lanes, (_FIRST_HEIGHT, 1), shape.masks, first_tier=True)
 
 
 def panel_width(shape: Tiling, flat: bool) -> int:

@@ -27,18 +27,22 @@ ProductRuns: TypeAlias = "Callable[[Placer, g.Value, Source, Source, Layout | No
 LOWERINGS: dict[str, Lowering] = {}  # those that only processors have (`structured_alone.py`)
 
 _PROVIDERS: dict[str, Callable[..., int]] = {}
+_SETTLERS: dict[str, Callable[..., None]] = {}
 _WIDER: dict[str, Mapping[str, str]] = {}
 _PRODUCTS: list[ProductRuns] = []
 
 
-def provide(kind: str, load: Callable[..., int], wider: Mapping[str, str] | None = None) -> None:
+def provide(kind: str, load: Callable[..., int], settle: Callable[..., None],
+            wider: Mapping[str, str] | None = None) -> None:
     """Lets programs use the library kernels of `kind`.
 
     Args:
         load: gives the address of one in this process, from the rest of its key, which ends with its name.
+        settle: has it run its best code from now on, where that may be made later otherwise; takes the same.
         wider: names of kernels that others can stand for -> the others' names.
     """
     _PROVIDERS[kind] = load
+    _SETTLERS[kind] = settle
     _WIDER[kind] = wider or {}
 
 
@@ -48,8 +52,14 @@ def wider(keys: Collection[LibraryKey]) -> dict[LibraryKey, LibraryKey]:
     return {key: other for key, other in others.items() if other in keys}
 
 
-def address(key: LibraryKey) -> int:
-    """The address of a library kernel."""
+def address(key: LibraryKey, settled: bool = False) -> int:
+    """The address of a library kernel.
+
+    Args:
+        settled: whether it is to run its best code from the first call on.
+    """
+    if settled:
+        _SETTLERS[key[0]](*key[1:])
     return _PROVIDERS[key[0]](*key[1:])
 
 

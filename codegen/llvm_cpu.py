@@ -11,6 +11,7 @@ for both. Of kernels for eager calls that is not said, so that they may be given
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
@@ -22,6 +23,7 @@ from twofold.ir.scalar import Instr, Scalar
 from . import llvm_lanes, llvm_memory, llvm_module, llvm_ops, llvm_teams, llvm_vectors, loop_verify
 from .llvm_memory import AliasScopes, Unique
 from .llvm_variables import Contents, Exit, settled
+from .llvm_writer import Writer
 from .statements import (
     TEAM_OPS,
     VECTOR_OPS,
@@ -133,7 +135,7 @@ class _FunctionEmitter:
                  apart: bool = False, heap: bool = False, numbers: Mapping[int, int] | None = None) -> None:
         self.fn, self.values, self.short, self.heap, self.numbers = fn, values, short, heap, numbers or {}
         self.entry = fn.append_basic_block("entry")
-        self.b = ir.IRBuilder(self.entry)
+        self.b = Writer(self.entry)
         self.passed: dict[int, ir.Value] = {}  # constants that are arguments
         self.args_pointer: Pointer | None = None
         self.args: ir.Value | None = None
@@ -173,7 +175,7 @@ class _FunctionEmitter:
     def argument(self, slot: int) -> ir.Value:
         if slot in self.numbers:
             return _I64(self.numbers[slot])
-        return self.b.load(self.b.gep(self.args, [_I64(slot)], source_etype=_I64), typ=_I64)
+        return self.b.load(self.b.gep(self.args, [_integer(slot)], source_etype=_I64), typ=_I64)
 
     def result(self, checks: int) -> ir.Value:
         """The status of a kernel with so many checks, where it ends."""
@@ -448,11 +450,18 @@ def _rounds_at_once(loop: For, rounds: int) -> int:
 
 
 def _constant(out: Scalar, value: float) -> ir.Constant:
+    if out.dtype is dt.int64:
+        return _integer(int(value))
     kind = llvm_ops.llvm_type(out.dtype)
     number = float(value) if out.dtype.is_floating else int(value)
     if isinstance(out.dtype, Vector):
         return ir.Constant(kind, number if number or str(number).startswith("-") else None)
     return kind(number)
+
+
+@functools.lru_cache(1 << 12)
+def _integer(value: int) -> ir.Constant:
+    return ir.Constant(_I64, value)
 
 
 _SAME = {("add", 0, 0): 1, ("add", 1, 0): 0, ("sub", 1, 0): 0, ("mul", 0, 1): 1, ("mul", 1, 1): 0,

@@ -58,7 +58,7 @@ def first_tier(module: ir.Module | str) -> tuple[bytes, bytes]:
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()  # the one pass that instructions may need
     _run(parsed, target, passes)
-    return _emitted(parsed, target, target.cheap, None if target.is_quick else False), kept
+    return object_code(parsed, first=True), kept
 
 
 def optimise(module: ir.Module | str | bytes) -> binding.ModuleRef:
@@ -94,7 +94,7 @@ def _free(passes: binding.ModulePassManager) -> None:
     passes.close()
 
 
-def object_code(module: binding.ModuleRef, *, quick: bool = False) -> bytes:
+def object_code(module: binding.ModuleRef, *, quick: bool = False, first: bool = False) -> bytes:
     """The object file of an optimised module.
 
     Args:
@@ -102,8 +102,11 @@ def object_code(module: binding.ModuleRef, *, quick: bool = False) -> bytes:
         quick: whether to emit it in about half the time: addresses stay as the loops have them, which makes most loops
             no slower, and few by some hundredths. For programs of many kernels, and for loops written with the
             addresses that they are to have.
+        first: whether to emit it in a fraction of the time, as code of the first tier.
     """
     target = _target()
+    if first:
+        return _emitted(module, target, target.cheap, None if target.is_quick else False)
     return _emitted(module, target, target.machine, quick and target.is_quick)
 
 

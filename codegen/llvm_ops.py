@@ -9,6 +9,7 @@ No instruction carries fast-math flags, and none may be contracted.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -28,6 +29,7 @@ _Values: TypeAlias = tuple[ir.Value, ...]
 _Rule: TypeAlias = Callable[[ir.IRBuilder, _Values, DType, DType], ir.Value]
 
 
+@functools.cache
 def llvm_type(dtype: DType, memory: bool = False) -> ir.Type:
     """The LLVM type of a value of `dtype`, or of an element in `memory` (bool is a byte, 16-bit floats are words)."""
     if isinstance(dtype, Vector):

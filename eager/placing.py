@@ -251,7 +251,7 @@ class EagerPlacer(Placer):
         numbers = [self._place(a) for a in operands]
         if not total:
             return
-        call = RowCall(_compiled(run.kernel), len(numbers), total, total * weight, integers, None)
+        call = RowCall(_compiled(run.kernel, total * weight), len(numbers), total, total * weight, integers, None)
         if run.detail is None:
             def step(arrays: Arrays) -> None:
                 call.run([arrays[n] for n in numbers])
@@ -298,9 +298,10 @@ def _rounded(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return x.astype(dtype, order="C")
 
 
-def _compiled(kernel: Compiled | Library) -> Compiled:
+def _compiled(kernel: Compiled | Library, work: int) -> Compiled:
+    """A kernel to be run that does so much work."""
     if isinstance(kernel, Library):
-        return generated.GeneratedFunction(kernel.name, library.address(kernel.key))
+        return generated.GeneratedFunction(kernel.name, library.address(kernel.key, work >= generated.AT_ONCE))
     return kernel
 
 

@@ -33,7 +33,7 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.graph_text import text
 
-from . import cache, identity, interrupts, memory, sharing, threads, tiers
+from . import cache, generated, identity, interrupts, memory, sharing, threads, tiers
 from . import products as _products  # noqa: F401 - provides the library kernels of matrix products
 from .calls import NodeFailure, address_of
 from .description import Description, DetailArguments, ProgramCode, describe, pack, unpack
@@ -82,7 +82,7 @@ class Native:
         self._lines = [node.loc for node in (graph if origin is None else origin).walk()]
         if any(key[0] == "conv" for key in about.libraries):  # a program from disk met no lowering that imports this
             from . import convolutions  # noqa: F401
-        links = [library.address(key) for key in about.libraries]
+        links = [library.address(key, _settled(about)) for key in about.libraries]
         poll = interrupts.poll_words_of_first_tier() if code.modules else interrupts.poll_words()
         words = [0] * _BEFORE + [*threads.table(_is_shared(about.work)), *links, poll]
         self._table = (ctypes.c_int64 * len(words))(*words)
@@ -188,7 +188,7 @@ class Native:
     def _end_first(self) -> None:
         """Leaves the first tier before the next call, and has loops run to their end in any case."""
         self.promote()
-        tiers.wait()  # for another thread that makes the code
+        tiers.wait(lambda: len(self._images) > 1)  # for another thread that makes the code
         self._table[len(self._table) - 1] = interrupts.poll_words()
 
     def _count(self, sizes: dict[str, int]) -> None:
@@ -295,15 +295,15 @@ def _compiled(graph: g.Graph, backend: Backend, donate: dict[int, int], origin: 
               key: str | None) -> tuple[Description, ProgramCode]:
     """The description and code of a graph's program, which are stored under `key`."""
     lines = {id(node.loc): n for n, node in enumerate(origin.walk())}  # passes keep the objects
-    # The names of functions are the same in every program: each is linked by itself.
     with _without_collections():
+        # The names of functions are the same in every program: each is linked by itself.
         compiled = compile_program(graph, backend, "entry", donate, interruptible=bool(interrupts.poll_words()),
                                    parts=_PARTS * threads.available_cpus())
-    about = describe(compiled.plan, lambda node: None if node.loc is None else lines.get(id(node.loc)))
-    endable = bool(interrupts.poll_words()) or not any(step.loops for step in compiled.plan.steps)
-    first = tiers.enabled() and endable and (isinstance(about.own, Dim) or about.own < tiers.AT_ONCE)
-    code = _machine_code([compiled.module, *compiled.others], about.libraries, _is_shared(about.work),
-                         compiled.plan.is_long, first)
+        about = describe(compiled.plan, lambda node: None if node.loc is None else lines.get(id(node.loc)))
+        endable = bool(interrupts.poll_words()) or not any(step.loops for step in compiled.plan.steps)
+        first = tiers.enabled() and endable and (isinstance(about.own, Dim) or about.own < tiers.AT_ONCE)
+        code = _machine_code([compiled.module, *compiled.others], about.libraries, _is_shared(about.work),
+                             compiled.plan.is_long, first, _settled(about))
     _store(key, about, code)
     return about, code
 
@@ -342,14 +342,21 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
+def _settled(about: Description) -> bool:
+    """Whether a run does so much in library kernels that these are to run their best code from the first one on."""
+    work = about.work - about.own
+    return not isinstance(work, Dim) and work >= generated.AT_ONCE
+
+
 def _machine_code(modules: Sequence[str], libraries: Sequence[tuple[str, ...]], shared: bool, quick: bool,
-                  first: bool) -> ProgramCode:
+                  first: bool, settled: bool = False) -> ProgramCode:
     """The machine code of a program's modules. What else it needs (library kernels, the sharing of work) is made ready
     at the same time; what fails there fails again, and is reported, where it is asked for.
 
     Args:
         quick: whether to emit code of the second tier in less time.
         first: whether to make code of the first tier.
+        settled: whether library kernels are to run their best code from the first call on.
     Raises:
         RuntimeError: a module is not valid LLVM.
     """
@@ -370,9 +377,10 @@ def _machine_code(modules: Sequence[str], libraries: Sequence[tuple[str, ...]], 
 
     def load(key: tuple[str, ...]) -> None:
         with suppress(Exception):
-            library.address(key)
-    _run_all([*([start_threads] if shared else []), *[functools.partial(compile_one, n) for n in range(len(modules))],
-              *[functools.partial(load, key) for key in libraries]])
+            library.address(key, settled)
+    # Python writes library kernels, while LLVM makes code of the program; LLVM has most to do with the threads, last.
+    _run_all([*[functools.partial(compile_one, n) for n in range(len(modules))],
+              *[functools.partial(load, key) for key in libraries], *([start_threads] if shared else [])])
     results = [files[n] for n in range(len(modules))]
     for result in results:
         if isinstance(result, Exception):

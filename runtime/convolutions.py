@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from twofold.codegen import conv_shapes, library
 from twofold.ir.dtypes import DType, as_dtype
 
@@ -12,7 +10,7 @@ from . import generated
 __all__ = ["functions", "install"]
 
 
-def functions(dtype: DType) -> Mapping[str, int]:
+def functions(dtype: DType) -> generated.Functions:
     """The addresses of the kernels for float32 or float64; see `codegen/conv.py`."""
     return generated.functions("conv", dtype)
 
@@ -21,5 +19,6 @@ def install() -> None:
     """Does nothing: importing the module provides the kernels as library kernels."""
 
 
-library.provide("conv", lambda dtype, name: functions(as_dtype(dtype))[name], conv_shapes.WIDER)
+library.provide("conv", lambda dtype, name: functions(as_dtype(dtype))[name],
+                lambda dtype, name: functions(as_dtype(dtype)).settle(name), conv_shapes.WIDER)
 

@@ -2,25 +2,34 @@
 
 A family has two modules in `codegen` for this: one that compiles, with `object_code(dtype, tiling, part)`, and
 `X_shapes`, with `PARTS`, which says what is compiled together, and `symbol`. What the kernels compute is theirs to say.
+
+Parts that are not on disk begin in a *first tier* (`tiers.py`), with other tile shapes: code that is made in a
+seventh of the time and gives the same bits. The tiled code is made in the background a little later, and takes its
+place under the same addresses (`indirect.py`); a run that does much has it made before (`settle`).
 """
 
 from __future__ import annotations
 
+import functools
 import threading
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from twofold import codegen
-from twofold.codegen.gemm_shapes import tiling
+from twofold.codegen import gemm_shapes
 from twofold.ir.dtypes import DType
 
-from . import kernels
+from . import indirect, kernels, tiers
 from .locks import RLock
+from .log import log
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["functions", "sources_of", "Functions", "GeneratedFunction"]
+__all__ = ["AT_ONCE", "functions", "sources_of", "Functions", "GeneratedFunction"]
+
+AT_ONCE = 1 << 27  # simple operations of a run of library kernels from which the first tier is left out
+_LATER = 0.2  # seconds until tiled code is made: what a first step has to do goes before it
 
 
 def functions(family: str, dtype: DType) -> Functions:
@@ -48,22 +57,84 @@ class Functions(dict[str, int]):
         super().__init__()
         self.family, self.dtype = family, dtype
         self.locks: dict[str, threading.RLock] = {}  # for each part: threads may compile several at once
+        self.first: dict[str, indirect.Indirect] = {}  # parts whose code is that of the first tier
 
     def __missing__(self, name: str) -> int:
-        shapes = import_module(f"{codegen.__name__}.{self.family}_shapes")
-        part = next(part for part, names in shapes.PARTS.items() if name in names)
-        symbols = {n: shapes.symbol(n, self.dtype) for n in shapes.PARTS[part]}
-        sources = [path.read_text() for path in sources_of(self.family)]
-        with self.locks.setdefault(part, RLock()):
+        part = self._part(name)
+        with self._locked(part):
             if name not in self:
-                addresses = kernels.functions(symbols.values(), sources, lambda: self._compiled(part))
-                self.update({n: addresses[symbol] for n, symbol in symbols.items()})
+                self.update(self._begun(part))
         return self[name]
 
-    def _compiled(self, part: str) -> bytes:
+    def settle(self, name: str) -> None:
+        """Sees to it that a function runs tiled code from now on."""
+        part = self._part(name)
+        with self._locked(part):
+            if name not in self:
+                self.update(self._named(part, self._tiled(part)))
+            self._exchange(part)
+
+    def _locked(self, part: str) -> threading.RLock:
+        return self.locks.setdefault(part, RLock())
+
+    @functools.cached_property
+    def _shapes(self) -> Any:
+        return import_module(f"{codegen.__name__}.{self.family}_shapes")
+
+    def _part(self, name: str) -> str:
+        return next(part for part, names in self._shapes.PARTS.items() if name in names)
+
+    def _symbols(self, part: str) -> list[str]:
+        return [self._shapes.symbol(name, self.dtype) for name in self._shapes.PARTS[part]]
+
+    def _named(self, part: str, addresses: dict[str, int]) -> dict[str, int]:
+        """The addresses of symbols, by the functions' names."""
+        return {name: addresses[self._shapes.symbol(name, self.dtype)] for name in self._shapes.PARTS[part]}
+
+    def _begun(self, part: str) -> dict[str, int]:
+        """The addresses of a part's functions: of tiled code where that is on disk, else of the first tier, if any."""
+        if not tiers.enabled() or not indirect.supported():
+            return self._named(part, self._tiled(part))
+        symbols, depends = self._symbols(part), self._depends()
+        stored = kernels.stored(symbols, depends)
+        if stored is not None:
+            return self._named(part, stored)
+        made = kernels.functions(symbols, [*depends, "first tier"], lambda: self._compiled(part, first=True))
+        try:
+            self.first[part] = indirect.Indirect(made)
+        except OSError as error:
+            log("cache", f"no first tier: {error}")
+            return self._named(part, self._tiled(part))
+        tiers.request(lambda: self._later(part), _LATER)
+        return self._named(part, self.first[part].addresses)
+
+    def _later(self, part: str) -> None:
+        """Makes tiled code in the background."""
+        try:
+            with self._locked(part):
+                self._exchange(part)
+        except Exception as error:  # noqa: BLE001 - there is code, which stays
+            log("cache", f"no better code: {type(error).__name__}: {error}")
+
+    def _exchange(self, part: str) -> None:
+        """Has the functions of a part run tiled code, if they do not yet; the part is locked."""
+        if part in self.first:
+            self.first[part].set(self._tiled(part))
+            del self.first[part]
+            kernels.forget(self._symbols(part), [*self._depends(), "first tier"])
+
+    def _tiled(self, part: str) -> dict[str, int]:
+        """The addresses of a part's tiled code, from disk or made now."""
+        return kernels.functions(self._symbols(part), self._depends(), lambda: self._compiled(part, first=False))
+
+    def _depends(self) -> tuple[str, ...]:
+        return _sources(self.family)
+
+    def _compiled(self, part: str, first: bool) -> bytes:
         # A compiler, which a process with a filled cache does not need.
         module = import_module(f"{codegen.__name__}.{self.family}")
-        return module.object_code(self.dtype, tiling(self.dtype), part)
+        shape = gemm_shapes.tiling(self.dtype)
+        return module.object_code(self.dtype, gemm_shapes.first_tier(shape) if first else shape, part)
 
 
 class GeneratedFunction(kernels.Compiled):
@@ -76,3 +147,6 @@ class GeneratedFunction(kernels.Compiled):
 _families: dict[tuple[str, DType], Functions] = {}
 
 
+@functools.cache
+def _sources(family: str) -> tuple[str, ...]:
+    return tuple([path.read_text() for path in sources_of(family)])

@@ -11,6 +11,7 @@ import functools
 import importlib
 import os
 import platform
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -27,7 +28,8 @@ _OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 def sha256(*parts: bytes) -> bytes:
     """The SHA-256 of some bytes, one part behind the other."""
-    hashed = _hash_module("hashlib" if max(map(len, parts)) > _LONG else "").sha256()
+    best = max(map(len, parts)) > _LONG or "hashlib" in sys.modules
+    hashed = _hash_module("hashlib" if best else "").sha256()
     for part in parts:
         hashed.update(part)
     return hashed.digest()

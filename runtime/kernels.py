@@ -26,7 +26,7 @@ from . import machine as machine_code
 from .identity import Sources, processor, release
 from .image import Image
 
-__all__ = ["Compiled", "COMPILERS", "get", "make", "functions", "load", "identity"]
+__all__ = ["Compiled", "COMPILERS", "get", "make", "functions", "stored", "forget", "load", "identity"]
 
 # (start, stop, args): ctypes converts a c_void_p in half the time of a c_int64, and both are one word.
 _SIGNATURE = (ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -34,7 +34,7 @@ _FORMAT = 2  # raise it when the same source would compile to different code
 # What compiles kernels: the modules of `codegen` that give their source its meaning, the first of which compiles, and
 # the packages whose releases count.
 COMPILERS = {"llvm": (("llvm_cpu", "llvm_lanes", "llvm_memory", "llvm_module", "llvm_ops", "llvm_variables",
-                       "llvm_vectors", "loop", "statements", "target", "value_types"), ("llvmlite",)),
+                       "llvm_vectors", "llvm_writer", "loop", "statements", "target", "value_types"), ("llvmlite",)),
              "numba": (("numba_cpu", "llvm_module", "llvm_ops", "target"), ("llvmlite", "numba"))}
 
 _compiled: dict[Hashable, Compiled] = {}
@@ -107,12 +107,28 @@ def functions(symbols: Iterable[str], depends: Iterable[object], compile: Callab
         InternalError: its code calls something that the process does not have.
     """
     names = list(symbols)
-    key = cache.digest("functions", *names, *depends, *identity())
+    key = _key_of_functions(names, depends)
     image = cache.read("kernels", key)
     if image is None:
         image = compile()
         cache.write("kernels", key, image)
     return load(names, image)
+
+
+def stored(symbols: Iterable[str], depends: Iterable[object]) -> dict[str, int] | None:
+    """What `functions` gives, if an earlier process has compiled it."""
+    names = list(symbols)
+    image = cache.read("kernels", _key_of_functions(names, depends))
+    return None if image is None else load(names, image)
+
+
+def forget(symbols: Iterable[str], depends: Iterable[object]) -> None:
+    """Deletes what `functions` keeps on disk for later processes."""
+    cache.remove("kernels", _key_of_functions(symbols, depends))
+
+
+def _key_of_functions(symbols: Iterable[str], depends: Iterable[object]) -> str:
+    return cache.digest("functions", *symbols, *depends, *identity())
 
 
 def make(kernel: loop.Kernel, compiler: str) -> Compiled:

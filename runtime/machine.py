@@ -32,7 +32,8 @@ _loaded: dict[str, dict[str, int]] = {}
 _COMMON = ("machine.py", "emit.py", "../codegen/llvm_loops.py")  # on which all code depends
 
 
-def load(name: str, build: Callable[[], ir.Module], sources: Iterable[str], depends: object = None) -> dict[str, int]:
+def load(name: str, build: Callable[[], ir.Module], sources: Iterable[str], depends: object = None,
+         seldom: bool = False) -> dict[str, int]:
     """Addresses by name of the functions of the module that `build` returns.
 
     Args:
@@ -42,6 +43,7 @@ def load(name: str, build: Callable[[], ir.Module], sources: Iterable[str], depe
         sources: files of this folder that write the code with `emit.Code`; their contents, and those of the files that
             `emit.Code` is made of, are part of the key.
         depends: whatever else the code depends on, with a `repr` that says it.
+        seldom: whether it runs so seldom that it is best made without LLVM's care, in a fraction of the time.
     Raises:
         OSError, RuntimeError, ImportError: the code can be neither loaded nor compiled here.
         InternalError: it calls something that the process does not have.
@@ -51,7 +53,7 @@ def load(name: str, build: Callable[[], ir.Module], sources: Iterable[str], depe
         stored = cache.read("machine", key)
         functions = _unpack(stored) if stored is not None else None
         if functions is None:
-            stored, functions = _compile(build())
+            stored, functions = _compile(build(), seldom)
             if key == _key(name, sources, depends):  # else sources changed on disk: which of both compiled this?
                 cache.write("machine", key, stored)
         _loaded[name] = functions
@@ -102,14 +104,15 @@ def _map(code: bytes) -> int:
     return address
 
 
-def _compile(module: ir.Module) -> tuple[bytes, dict[str, int]]:
+def _compile(module: ir.Module, seldom: bool) -> tuple[bytes, dict[str, int]]:
     """The form to store, and the addresses, of a new module."""
     import llvmlite.binding as llvm
 
     names = [f.name for f in module.functions if not f.is_declaration and f.linkage == ""]
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine(opt=2, reloc="pic", codemodel="small")
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        opt=0 if seldom else 2, reloc="pic", codemodel="small")
     parsed = llvm.parse_assembly(_DEFINITION.sub(r'\1 "no-jump-tables"="true"\n{', str(module)))
     parsed.verify()
     _simplify(parsed, machine)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -79,13 +79,14 @@ def plan(x: Matrices, dtype: DType, count: int, often: bool = False, rows: int |
     return ProductPlan("flat" if flat else "tall", swapped, total, integers, panels, room, work)
 
 
-def functions(dtype: DType) -> Mapping[str, int]:
+def functions(dtype: DType) -> generated.Functions:
     """The addresses of `tall`, `flat`, `pack_b` and `small` for products of `dtype`, a real one of `Product`; see
     `codegen/gemm.py`."""
     return generated.functions("gemm", dtype)
 
 
-library.provide("gemm", lambda dtype, name: functions(as_dtype(dtype))[name])
+library.provide("gemm", lambda dtype, name: functions(as_dtype(dtype))[name],
+                lambda dtype, name: functions(as_dtype(dtype)).settle(name))
 
 
 @functools.cache
@@ -197,6 +198,8 @@ class Product:
         planned = plan(matrices, self.dtype, count)
         if planned.work < sharing.AT_ONCE and count > 1:
             planned = plan(matrices, self.dtype, 1)
+        if planned.work >= generated.AT_ONCE:
+            functions(self.dtype).settle(planned.kernel)
         call = RowCall(_function(self.dtype, planned.kernel), 3, planned.total, planned.work, planned.integers,
                        None).prepare()
         if call.direct is not None and not planned.packs:

@@ -51,6 +51,7 @@ def measured() -> Costs:
     Raises:
         OSError, RuntimeError, ImportError: the code of matrix products can be neither loaded nor compiled here.
     """
+    products.functions(_DTYPE).settle("tall")
     samples = [_sample() for _ in range(_SAMPLES)]
     costs = Costs(*map(statistics.median, zip(*samples, strict=True)))
     start = min(sample.start for sample in samples)  # threads wait for whatever else runs: what takes long, did

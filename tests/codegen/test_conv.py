@@ -12,6 +12,7 @@ import pytest
 import twofold as tf
 from twofold.codegen import conv, conv_narrow_shapes, conv_shapes, gemm, lockstep
 from twofold.codegen.conv_kernels import kernels
+from twofold.codegen.gemm_shapes import first_tier
 from twofold.codegen.kernels.windows import geometry
 from twofold.codegen.loop_verify import verify
 from twofold.ir import dtypes as dt
@@ -194,10 +195,11 @@ def load(dtype, shape):
 
 
 @pytest.mark.parametrize(("number", "dtype"), [*((n, dt.float32) for n in (0, 2, 4, 5, 7)), (3, dt.float64)])
-def test_other_widths_and_heights_give_the_same_bits(number, dtype, monkeypatch):
+@pytest.mark.parametrize("first", [False, True], ids=["tiled", "first tier"])
+def test_other_widths_and_heights_give_the_same_bits(first, number, dtype, monkeypatch):
     width, heights, masks = SHAPES[number]
     shape = gemm.Tiling(width // dtype.size, heights, masks)
-    engine = load(dtype, shape)
+    engine = load(dtype, first_tier(shape) if first else shape)
 
     def start(name, total, integers, *operands):
         words = np.array([*(o.ctypes.data + at * dtype.size for o, at in operands), *integers], np.int64)
