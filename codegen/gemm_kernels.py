@@ -18,10 +18,13 @@ from .gemm_pack import HIGHEST, beginnings, dots, pack
 from .gemm_shapes import (
     BLOCK,
     DIRECT,
+    EPILOGUE_WORDS,
+    FINISHED,
     FLAT_VECTORS,
     HEADER,
     HERE,
     PACKED,
+    TILE_WORDS,
     TURNED,
     VECTORS,
     Tiling,
@@ -38,8 +41,9 @@ from .gemm_shapes import (
 from .gemm_tile import micro
 from .loop import Kernel, LoopBuilder, LoopFunction, Pointer
 from .loop_sizes import choose, covering, quotient
+from .statements import Callee
 from .target import CACHES
-from .value_types import vector
+from .value_types import address, vector
 
 __all__ = ["kernels"]
 
@@ -110,7 +114,8 @@ class _Operands:
     def __init__(self, b: LoopBuilder, dtype: DType) -> None:
         self.builder = b
         self.c, self.a, self.b = b.pointer("c", summed(dtype)), b.pointer("a", dtype), b.pointer("b", dtype)
-        self.mode, self.m, self.n, self.k, self.ldc = (b.integer() for _ in range(5))
+        how, self.m, self.n, self.k, self.ldc = (b.integer() for _ in range(5))
+        self.mode, self.finished = b.and_(how, FINISHED - 1), b.ne(b.and_(how, FINISHED), 0)
         self.a_m, self.a_k, self.b_k, self.b_n = (b.integer() for _ in range(4))
         self.rows, self.columns, self.rank = (b.integer() for _ in range(3))
 
@@ -131,14 +136,15 @@ class _Operands:
 class _Unit(NamedTuple):
     """A unit of work: some rows and columns of one product of the batch.
 
-    out: C above it. a: its rows of A. at_b: the offset of the product's B. batch: the product's number. edge, end: its
-    columns. rows: how many. below: the rows of A that are needed after it.
+    out: C above it. a: its rows of A. at_b: the offset of the product's B. batch: the product's number. top: its first
+    row. edge, end: its columns. rows: how many. below: the rows of A that are needed after it.
     """
 
     out: Scalar
     a: Scalar
     at_b: Scalar
     batch: Scalar
+    top: Scalar
     edge: Scalar
     end: Scalar
     rows: Scalar
@@ -148,13 +154,14 @@ class _Unit(NamedTuple):
 class _UnitRows(NamedTuple):
     """The rows of a unit, for one block of the inner dimension.
 
-    source: where they lie. depth: of the block. fresh: whether it is the first one. after: where the block lies that is
-    needed next.
+    source: where they lie. depth: of the block. fresh: whether it is the first one. last: whether it is the last one.
+    after: where the block lies that is needed next.
     """
 
     source: Scalar
     depth: Scalar
     fresh: Scalar
+    last: Scalar
     after: Scalar
 
 
@@ -242,7 +249,8 @@ class _ProductKernel(abc.ABC):
         at_a, at_b, at_c = x.seek(batch)
         a, rows = b.at(x.a, at_a + top * x.a_m), b.minimum(x.m - top, x.rows)
         below = self.below(a, top, rows, batch)
-        unit = _Unit(b.at(x.c, at_c + top * x.ldc), a, at_b, batch, edge, b.minimum(edge + x.columns, x.n), rows, below)
+        unit = _Unit(b.at(x.c, at_c + top * x.ldc), a, at_b, batch, top, edge, b.minimum(edge + x.columns, x.n), rows,
+                     below)
         with b.for_(0, self.count) as index:
             self.block(unit, index)
 
@@ -251,8 +259,9 @@ class _ProductKernel(abc.ABC):
         b, x = self.b, self.x
         first = index * self.block_size
         here = b.at(unit.a, first * x.a_k)
-        after = b.select(b.eq(index + 1, self.count), unit.below, b.at(here, x.a_k * self.block_size))
-        of = _UnitRows(here, b.minimum(x.k - first, self.block_size), b.eq(index, 0), after)
+        last = b.eq(index + 1, self.count)
+        after = b.select(last, unit.below, b.at(here, x.a_k * self.block_size))
+        of = _UnitRows(here, b.minimum(x.k - first, self.block_size), b.eq(index, 0), last, after)
         self.rows(unit, of)
         source = b.at(x.b, unit.at_b + first * x.b_k)
         ready = unit.batch * self.size_of_b + index * self.panels * (self.block_words * self.width)
@@ -312,6 +321,12 @@ class _Tall(_ProductKernel):
     def sizes(self) -> None:
         super().sizes()
         b, x = self.b, self.x
+        self.tile = b.scratch(self.compute, self.shape.tall * self.width)  # where C has no memory
+        self.nowhere = b.and_(x.finished, b.eq(x.ldc, 0))
+        self.words_of_tile = b.scratch(dt.int64, EPILOGUE_WORDS)
+        self.behind = x.rank * 4 + HEADER
+        with b.if_(x.finished), b.for_(0, b.load(b.args, self.behind + 1)) as n:
+            b.store(self.words_of_tile, n + TILE_WORDS, b.load(b.args, self.behind + 2 + n))
         self.scattered = b.not_(b.or_(b.eq(x.a_m, 1), b.eq(x.a_k, 1)))
         whole = square(self.shape, self.dtype)  # packing turns squares, which may reach beyond the last inner index
         depth = b.minimum(b.and_(x.k + (whole - 1), -whole), self.block_size)
@@ -386,13 +401,13 @@ class _Tall(_ProductKernel):
         share = self.share(unit, of, panel)
         with b.for_(0, unit.rows, self.shape.tall) as row:
             height = b.minimum(unit.rows - row, self.shape.tall)
-            out = b.at(panel.out, row * x.ldc)
-            old, ldo = b.select(of.fresh, b.at(self.zeros, 0), out), b.select(of.fresh, 0, x.ldc)
+            out = b.select(self.nowhere, b.at(self.tile, 0), b.at(panel.out, row * x.ldc))
+            ldc = b.select(self.nowhere, self.width, x.ldc)
+            old, ldo = b.select(of.fresh, b.at(self.zeros, 0), out), b.select(of.fresh, 0, ldc)
             self.fetch(of, row, height, *share)
             a, a_m, a_k = self.tile_of_a(of, panel, row, height)
-            arguments = (a, a_m, a_k, panel.base, panel.ldb, old, ldo, out, x.ldc, self.words(of.depth), height,
-                         panel.columns,
-                         following)
+            arguments = (a, a_m, a_k, panel.base, panel.ldb, old, ldo, out, ldc, self.words(of.depth), height,
+                         panel.columns, following)
             cases = [(panel.columns, self.shape.lanes, self.narrow)]
             cases += [(height, rows, self.tiles[rows]) for rows in sorted(self.shape.heights)[:-1]]
             invokes = [(value, limit, functools.partial(b.invoke, function, *arguments))
@@ -401,6 +416,17 @@ class _Tall(_ProductKernel):
                 b.invoke(self.whole, *arguments)
             with b.else_():
                 choose(b, invokes, functools.partial(b.invoke, self.tiles[self.shape.tall], *arguments))
+            with b.if_(b.and_(x.finished, of.last)):
+                self.finish(out, ldc, height, unit.batch, unit.top + row, panel)
+
+    def finish(self, tile: Scalar, ldc: Scalar, height: Scalar, batch: Scalar, row: Scalar,
+               panel: _ProductPanel) -> None:
+        """Runs the epilogue on a tile."""
+        b = self.b
+        b.store(b.view(self.words_of_tile, address(self.compute)), 0, tile)
+        for n, word in enumerate((ldc, batch, row, panel.column, panel.columns), start=1):
+            b.store(self.words_of_tile, n, word)
+        b.call(Callee(b.load(b.args, self.behind)), 0, height, self.words_of_tile)
 
     def tile_of_a(self, of: _UnitRows, panel: _ProductPanel, row: Scalar,
                   height: Scalar) -> tuple[Scalar, ScalarLike, ScalarLike]:
