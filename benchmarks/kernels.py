@@ -126,6 +126,8 @@ def _products() -> dict[str, tuple[str, Product]]:
     cases["matmul_wide"] = "matmul f32, 32x784 by 784x128", Product((32, 784), (784, 128))
     cases["matmul_row"] = "matmul f32, 1x1024 by 1024x1024", Product((1, 1024), square)
     cases["matmul_bias_relu"] = "matmul + bias + relu f32, 512x512", Product((512, 512), (512, 512), epilogue=True)
+    cases["matmul_bias_relu_short"] = ("matmul + bias + relu f32, 8192x32 by 32x512",
+                                       Product((8192, 32), (32, 512), epilogue=True))
     return cases
 
 
