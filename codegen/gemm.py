@@ -23,11 +23,14 @@ from . import gemm_first, gemm_kernels, llvm_cpu, llvm_module
 from .gemm_shapes import (
     BLOCK,
     DIRECT,
+    EPILOGUE_WORDS,
+    FINISHED,
     HEADER,
     HERE,
     MAX_BATCH_RANK,
     PACKED,
     PARTS,
+    TILE_WORDS,
     TURNED,
     Tiling,
     panel_width,
@@ -36,8 +39,9 @@ from .gemm_shapes import (
     tiling,
 )
 
-__all__ = ["BLOCK", "DIRECT", "PACKED", "HERE", "TURNED", "HEADER", "MAX_BATCH_RANK", "Tiling", "tiling",
-           "panel_width", "tiles_at_once", "PARTS", "symbol", "build", "object_code"]
+__all__ = ["BLOCK", "DIRECT", "PACKED", "HERE", "TURNED", "FINISHED", "HEADER", "MAX_BATCH_RANK", "TILE_WORDS",
+           "EPILOGUE_WORDS", "Tiling", "tiling", "panel_width", "tiles_at_once", "PARTS", "symbol", "build",
+           "object_code"]
 
 
 def build(module: ir.Module, dtype: DType, shape: Tiling, part: str, heap: bool = False) -> None:
@@ -52,6 +56,14 @@ def build(module: ir.Module, dtype: DType, shape: Tiling, part: str, heap: bool 
     the strides of A and of B (0 to repeat them), and of C. B is read DIRECT only where its columns are neighbours, it
     is summed in its own dtype and `shape.masks`; TURNED where neighbours along k lie beside each other and
     `shape.masks`.
+
+    An *epilogue* is a kernel that goes on with the elements of C, tile by tile, while they are near. `tall` has one
+    where FINISHED is added to how B is read. Behind the batch dimensions there are then its address, how many words
+    follow, and these. Once the sums of a tile are complete, it runs over the tile's rows, from 0 on, with these args:
+    the address of the tile, and in elements the distance of its rows; the number of the product in the batch; the row
+    and the column of the product at which the tile begins; how many columns it has; then the words that were given.
+    They are EPILOGUE_WORDS at most. Where the stride of C is 0 then, C has no memory: a tile lies in memory of `tall`'s
+    own, and what the epilogue leaves is all. That is for sums of one block alone.
 
     `pack_b` packs B for PACKED, with the same args but for the work memory instead of C and in place of A. Its range
     numbers batch, block of k, and panel; each takes `words` * panel_width elements of what is summed.

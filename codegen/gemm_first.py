@@ -82,10 +82,11 @@ class _First(ProductKernel):
         b, x = self.b, self.x
         a = (b.at(of.source, row * x.a_m), x.a_m, x.a_k) if self.plain else \
             (b.at(self.left, row), 1, self.whole(unit.rows))
-        out = b.at(panel.out, row * x.ldc)
-        old, ldo = b.select(of.fresh, b.at(self.zeros, 0), out), b.select(of.fresh, 0, x.ldc)
-        b.invoke(self.tiles[rows], *a, panel.base, panel.ldb, old, ldo, out, x.ldc, self.words(of.depth), rows,
+        out, ldc = self.tile_of_c(panel, row)
+        old, ldo = b.select(of.fresh, b.at(self.zeros, 0), out), b.select(of.fresh, 0, ldc)
+        b.invoke(self.tiles[rows], *a, panel.base, panel.ldb, old, ldo, out, ldc, self.words(of.depth), rows,
                  panel.columns, panel.base)
+        self.finish(unit, of, panel, (out, ldc), row, b.const(rows, dt.int64))
 
 
 class _FirstTall(_First):
@@ -93,11 +94,21 @@ class _FirstTall(_First):
 
     vectors = VECTORS
 
+    def sizes(self) -> None:
+        super().sizes()
+        self.prepare_epilogue()
+
 
 class _FirstFlat(_First):
     """Products of one row."""
 
     vectors = FLAT_VECTORS
+
+    def tile_of_c(self, panel: ProductPanel, row: Scalar) -> tuple[Scalar, Scalar]:
+        return self.b.at(panel.out, row * self.x.ldc), self.x.ldc
+
+    def finish(self, *_: object) -> None:
+        """Products of one row have no epilogues."""
 
     def sizes(self) -> None:
         super().sizes()

@@ -18,10 +18,13 @@ from .gemm_pack import HIGHEST, beginnings, dots, pack
 from .gemm_shapes import (
     BLOCK,
     DIRECT,
+    EPILOGUE_WORDS,
+    FINISHED,
     FLAT_VECTORS,
     HEADER,
     HERE,
     PACKED,
+    TILE_WORDS,
     TURNED,
     VECTORS,
     Tiling,
@@ -38,8 +41,9 @@ from .gemm_shapes import (
 from .gemm_tile import micro
 from .loop import Kernel, LoopBuilder, LoopFunction, Pointer
 from .loop_sizes import choose, covering, quotient
+from .statements import Callee
 from .target import CACHES
-from .value_types import vector
+from .value_types import address, vector
 
 __all__ = ["ProductKernel", "ProductPanel", "Unit", "UnitRows", "kernels", "pack_b", "small"]
 
@@ -110,7 +114,8 @@ class _Operands:
     def __init__(self, b: LoopBuilder, dtype: DType) -> None:
         self.builder = b
         self.c, self.a, self.b = b.pointer("c", summed(dtype)), b.pointer("a", dtype), b.pointer("b", dtype)
-        self.mode, self.m, self.n, self.k, self.ldc = (b.integer() for _ in range(5))
+        how, self.m, self.n, self.k, self.ldc = (b.integer() for _ in range(5))
+        self.mode, self.finished = b.and_(how, FINISHED - 1), b.ne(b.and_(how, FINISHED), 0)
         self.a_m, self.a_k, self.b_k, self.b_n = (b.integer() for _ in range(4))
         self.rows, self.columns, self.rank = (b.integer() for _ in range(3))
 
@@ -131,14 +136,15 @@ class _Operands:
 class Unit(NamedTuple):
     """A unit of work: some rows and columns of one product of the batch.
 
-    out: C above it. a: its rows of A. at_b: the offset of the product's B. batch: the product's number. edge, end: its
-    columns. rows: how many. below: the rows of A that are needed after it.
+    out: C above it. a: its rows of A. at_b: the offset of the product's B. batch: the product's number. top: its first
+    row. edge, end: its columns. rows: how many. below: the rows of A that are needed after it.
     """
 
     out: Scalar
     a: Scalar
     at_b: Scalar
     batch: Scalar
+    top: Scalar
     edge: Scalar
     end: Scalar
     rows: Scalar
@@ -148,13 +154,14 @@ class Unit(NamedTuple):
 class UnitRows(NamedTuple):
     """The rows of a unit, for one block of the inner dimension.
 
-    source: where they lie. depth: of the block. fresh: whether it is the first one. after: where the block lies that is
-    needed next.
+    source: where they lie. depth: of the block. fresh: whether it is the first one. last: whether it is the last one.
+    after: where the block lies that is needed next.
     """
 
     source: Scalar
     depth: Scalar
     fresh: Scalar
+    last: Scalar
     after: Scalar
 
 
@@ -217,6 +224,34 @@ class ProductKernel(abc.ABC):
         self.size_of_b = self.panels * self.count * (self.block_words * self.width)  # of one packed B
         self.direct, self.here, self.packed = (b.eq(x.mode, mode) for mode in (DIRECT, HERE, PACKED))
 
+    # -- epilogues, of products of any height ----------------------------------------------------------------------
+    def prepare_epilogue(self) -> None:
+        """Makes ready what an epilogue needs, where there is one."""
+        b, x = self.b, self.x
+        self.own_tile = b.scratch(self.compute, self.shape.tall * self.width)  # where C has no memory
+        self.nowhere = b.and_(x.finished, b.eq(x.ldc, 0))
+        self.words_of_tile = b.scratch(dt.int64, EPILOGUE_WORDS)
+        self.behind = x.rank * 4 + HEADER
+        with b.if_(x.finished), b.for_(0, b.load(b.args, self.behind + 1)) as n:
+            b.store(self.words_of_tile, n + TILE_WORDS, b.load(b.args, self.behind + 2 + n))
+
+    def tile_of_c(self, panel: ProductPanel, row: Scalar) -> tuple[Scalar, Scalar]:
+        """Where the tile of C lies that begins at a row, and the distance of its rows."""
+        b, x = self.b, self.x
+        return (b.select(self.nowhere, b.at(self.own_tile, 0), b.at(panel.out, row * x.ldc)),
+                b.select(self.nowhere, self.width, x.ldc))
+
+    def finish(self, unit: Unit, of: UnitRows, panel: ProductPanel, tile: tuple[Scalar, Scalar], row: Scalar,
+               height: Scalar) -> None:
+        """Runs the epilogue on a tile, `tile_of_c`, whose sums are complete, if there is one."""
+        b, (place, ldc) = self.b, tile
+        with b.if_(b.and_(self.x.finished, of.last)):
+            b.store(b.view(self.words_of_tile, address(self.compute)), 0, place)
+            for n, word in enumerate((ldc, unit.batch, unit.top + row, panel.column, panel.columns), start=1):
+                b.store(self.words_of_tile, n, word)
+            b.call(Callee(b.load(b.args, self.behind)), 0, height, self.words_of_tile)
+
+    # -- what differs ----------------------------------------------------------------------------------------------
     @abc.abstractmethod
     def room_for_rows(self) -> tuple[Scalar, int]:
         """Elements of A that are packed at once: in this run, and at most."""
@@ -242,7 +277,8 @@ class ProductKernel(abc.ABC):
         at_a, at_b, at_c = x.seek(batch)
         a, rows = b.at(x.a, at_a + top * x.a_m), b.minimum(x.m - top, x.rows)
         below = self.below(a, top, rows, batch)
-        unit = Unit(b.at(x.c, at_c + top * x.ldc), a, at_b, batch, edge, b.minimum(edge + x.columns, x.n), rows, below)
+        unit = Unit(b.at(x.c, at_c + top * x.ldc), a, at_b, batch, top, edge, b.minimum(edge + x.columns, x.n), rows,
+                     below)
         with b.for_(0, self.count) as index:
             self.block(unit, index)
 
@@ -251,8 +287,9 @@ class ProductKernel(abc.ABC):
         b, x = self.b, self.x
         first = index * self.block_size
         here = b.at(unit.a, first * x.a_k)
-        after = b.select(b.eq(index + 1, self.count), unit.below, b.at(here, x.a_k * self.block_size))
-        of = UnitRows(here, b.minimum(x.k - first, self.block_size), b.eq(index, 0), after)
+        last = b.eq(index + 1, self.count)
+        after = b.select(last, unit.below, b.at(here, x.a_k * self.block_size))
+        of = UnitRows(here, b.minimum(x.k - first, self.block_size), b.eq(index, 0), last, after)
         self.rows(unit, of)
         source = b.at(x.b, unit.at_b + first * x.b_k)
         ready = unit.batch * self.size_of_b + index * self.panels * (self.block_words * self.width)
@@ -312,6 +349,7 @@ class _Tall(ProductKernel):
     def sizes(self) -> None:
         super().sizes()
         b, x = self.b, self.x
+        self.prepare_epilogue()
         self.scattered = b.not_(b.or_(b.eq(x.a_m, 1), b.eq(x.a_k, 1)))
         whole = square(self.shape, self.dtype)  # packing turns squares, which may reach beyond the last inner index
         depth = b.minimum(b.and_(x.k + (whole - 1), -whole), self.block_size)
@@ -378,7 +416,7 @@ class _Tall(ProductKernel):
 
     def columns(self, unit: Unit, of: UnitRows, panel: ProductPanel) -> None:
         """The tiles of C beside one panel of B."""
-        b, x = self.b, self.x
+        b = self.b
         step = b.select(self.packed, self.block_words * self.width, b.const(0, dt.int64))
         if self.plain:
             step = b.select(self.direct, self.width, step)
@@ -386,13 +424,12 @@ class _Tall(ProductKernel):
         share = self.share(unit, of, panel)
         with b.for_(0, unit.rows, self.shape.tall) as row:
             height = b.minimum(unit.rows - row, self.shape.tall)
-            out = b.at(panel.out, row * x.ldc)
-            old, ldo = b.select(of.fresh, b.at(self.zeros, 0), out), b.select(of.fresh, 0, x.ldc)
+            out, ldc = self.tile_of_c(panel, row)
+            old, ldo = b.select(of.fresh, b.at(self.zeros, 0), out), b.select(of.fresh, 0, ldc)
             self.fetch(of, row, height, *share)
             a, a_m, a_k = self.tile_of_a(of, panel, row, height)
-            arguments = (a, a_m, a_k, panel.base, panel.ldb, old, ldo, out, x.ldc, self.words(of.depth), height,
-                         panel.columns,
-                         following)
+            arguments = (a, a_m, a_k, panel.base, panel.ldb, old, ldo, out, ldc, self.words(of.depth), height,
+                         panel.columns, following)
             cases = [(panel.columns, self.shape.lanes, self.narrow)]
             cases += [(height, rows, self.tiles[rows]) for rows in sorted(self.shape.heights)[:-1]]
             invokes = [(value, limit, functools.partial(b.invoke, function, *arguments))
@@ -401,6 +438,7 @@ class _Tall(ProductKernel):
                 b.invoke(self.whole, *arguments)
             with b.else_():
                 choose(b, invokes, functools.partial(b.invoke, self.tiles[self.shape.tall], *arguments))
+            self.finish(unit, of, panel, (out, ldc), row, height)
 
     def tile_of_a(self, of: UnitRows, panel: ProductPanel, row: Scalar,
                   height: Scalar) -> tuple[Scalar, ScalarLike, ScalarLike]:

@@ -12,20 +12,26 @@ from twofold.ir.dtypes import DType, bfloat16, int8, int32
 
 from . import target as targets
 
-__all__ = ["BLOCK", "DIRECT", "PACKED", "HERE", "TURNED", "HEADER", "MAX_BATCH_RANK", "VECTORS", "FLAT_VECTORS",
-           "PARTS", "Tiling", "tiling", "summed", "together", "block", "square",
-           "words", "first_tier", "panel_width", "tiles_at_once", "most_packed", "symbol"]
+__all__ = ["BLOCK", "DIRECT", "PACKED", "HERE", "TURNED", "FINISHED", "MODE", "ROW", "HEADER", "MAX_BATCH_RANK",
+           "TILE_WORDS", "EPILOGUE_WORDS", "HURRIED", "VECTORS", "FLAT_VECTORS", "PARTS", "Tiling", "tiling", "summed",
+           "together", "block", "square", "words", "first_tier", "panel_width", "tiles_at_once", "most_packed",
+           "symbol"]
 
 BLOCK = 256  # inner indices summed before they join the total; part of what results mean
 VECTORS = 2  # of a tile of C, side by side
 FLAT_VECTORS = 8  # the same where there is one row only
 # How B is read: as it lies, packed by the unit that needs it, packed before by `pack_b`, turned in registers.
 DIRECT, HERE, PACKED, TURNED = range(4)
+FINISHED = 4  # added to how B is read, where an epilogue follows
+MODE, ROW = 3, 7  # the arguments that say how B is read, and the stride of C from row to row
 HEADER = 15  # int64 arguments before those of the batch dimensions
 MAX_BATCH_RANK = 16
+TILE_WORDS = 6  # args of an epilogue that tell of the tile, before its own
+EPILOGUE_WORDS = 256  # args that an epilogue has at most
 # What is compiled together: most programs need no `flat`.
 PARTS = {"tall": ("tall", "pack_b", "small"), "flat": ("flat",)}
 _FIRST_HEIGHT = 4  # rows of a tile in the first tier
+HURRIED = 100  # inner indices below which C is not there by itself when it is to be written
 _STACK = 128 << 10  # bytes of packed A on the stack
 
 

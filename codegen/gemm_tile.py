@@ -18,7 +18,7 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar
 
 from . import target as targets
-from .gemm_shapes import Tiling, panel_width
+from .gemm_shapes import HURRIED, Tiling, panel_width
 from .loop import BlockBuilder, Cell, FunctionBuilder, LoopFunction
 from .target import CACHES
 from .value_types import address, lanes_of, vector
@@ -26,7 +26,6 @@ from .value_types import address, lanes_of, vector
 __all__ = ["micro", "multiply_add", "row_at", "while_below"]
 
 _AHEAD = 8  # inner indices by which a packed A is fetched before it is read
-_HURRIED = 100  # inner indices below which C is not there by itself when it is to be written
 _APART = 4096  # bytes between rows of C from which it never is: each row is on a page of its own
 
 
@@ -60,7 +59,7 @@ def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int, packed: bool = 
     masks: list[Scalar | None] = [None] * vectors if packed else [
         f.first(n - j * tiling.lanes if j else n, tiling.lanes) for j in range(vectors)]
     if rows == tiling.tall and vectors > 1:
-        with f.if_(f.or_(f.lt(k, _HURRIED), f.le(_APART // dtype.size, ldc))):
+        with f.if_(f.or_(f.lt(k, HURRIED), f.le(_APART // dtype.size, ldc))):
             for i in range(rows):
                 for j in _lines(tiling, dtype, vectors):
                     f.prefetch(row_at(f, c, ldc, i), j, write=True)

@@ -6,7 +6,7 @@ graph is memory by itself; here is what memory there is besides, and how an argu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from twofold.ir import dims as dm
@@ -15,8 +15,10 @@ from twofold.ir.data_class import data_class
 from twofold.ir.dims import DimLike, Shape
 from twofold.ir.dtypes import DType
 
-__all__ = ["Work", "PartialResults", "Within", "Slot", "LibraryKey", "Library", "Detail", "Blocking", "Rows", "Run",
-           "Memory", "Argument", "RunKernel", "bytes_of"]
+from .statements import Kernel
+
+__all__ = ["Work", "PartialResults", "Within", "Slot", "LibraryKey", "Library", "Detail", "Blocking", "Rows", "Tiles",
+           "Epilogue", "Run", "Memory", "Argument", "RunKernel", "bytes_of"]
 
 LibraryKey: TypeAlias = tuple[str, ...]  # a kind that somebody provides, then what tells its kernels apart
 
@@ -85,8 +87,9 @@ class Detail:
 
 # Memory by itself. A value of the graph has its own, or that of another value (`Plan.aliases`).
 Memory: TypeAlias = g.Value | Work | PartialResults
-# What fills a word of an args array: the address of memory or of a kernel, or a number.
-Argument: TypeAlias = Memory | Within | Library | DimLike
+# What fills a word of an args array: the address of memory or of a kernel, outside of the program or of its own, or a
+# number.
+Argument: TypeAlias = Memory | Within | Library | Kernel | DimLike
 # In plans a `loop.Kernel` or a `Library`; where an op runs at once, a `Library` or what has been compiled and loaded.
 RunKernel: TypeAlias = Any
 
@@ -130,12 +133,52 @@ class Rows:
     blocking: Blocking | None = None
 
 
+@data_class(frozen=True, eq=False)
+class Tiles:
+    """How a run computes products of matrices tile by tile, each of which it can hand to an epilogue.
+
+    Attributes:
+        matrices, rows, columns: how many matrices the result has, one after another, and the sizes of each.
+        tall, wide: the rows and columns of a tile; the last ones of a matrix may have fewer.
+        once: whether a tile is complete as soon as it is computed at all, so that it needs no memory before.
+        hurried: whether it takes less time than what it writes takes to come into the caches.
+    """
+
+    matrices: DimLike
+    rows: DimLike
+    columns: DimLike
+    tall: int
+    wide: int
+    once: bool
+    hurried: bool
+
+
+@data_class(frozen=True, eq=False)
+class Epilogue:
+    """What a product does with each tile of its result: a kernel of the program's own (`fused_tile.py`).
+
+    Attributes:
+        kernel: over the rows of a tile; its args tell of the tile, and go on with `arguments`.
+        writes: the places among these of memory that it writes.
+        spans: as of `Rows`, for what it reads and writes.
+        work: simple operations for all tiles.
+    """
+
+    kernel: Kernel
+    arguments: Sequence[Argument]
+    writes: Collection[int]
+    spans: Mapping[g.Value, DimLike]
+    work: DimLike
+
+
 @data_class(eq=False)
 class Run:
     """A kernel run as a lowering asks for it: what fills its args array, its range, and the work of an iteration.
 
     fixed: it does the same in every round of the loop around it, and may run once, before.
     rows: the ways in which it goes over rows, the fewest rows first.
+    tiles: how it computes a product, if it can have an epilogue.
+    epilogue: the one that it has.
     """
 
     kernel: RunKernel
@@ -145,6 +188,8 @@ class Run:
     detail: Detail | None = None
     fixed: bool = False
     rows: Sequence[Rows] = ()
+    tiles: Tiles | None = None
+    epilogue: Epilogue | None = None
 
     def values(self) -> list[g.Value]:
         """The values whose memory the kernel gets."""

@@ -22,7 +22,7 @@ from twofold.ir.data_class import data_class, field
 from twofold.ir.dims import Dim, DimLike, ceil_div
 
 from .arena import ALIGNED, Block
-from .operands import Argument, Detail, Library, Memory, PartialResults, Rows, Slot, Within, Work, bytes_of
+from .operands import Argument, Detail, Epilogue, Library, Memory, PartialResults, Rows, Slot, Within, Work, bytes_of
 from .statements import Kernel, accesses
 from .units import FusionItem, Grouping
 
@@ -60,6 +60,7 @@ class Step:
         loops: the loops around it, the outermost first.
         shares: how threads may share it; None where one runs it.
         rows: the ways in which it goes over rows, the fewest rows first.
+        epilogue: what a product does with each tile of its result; its kernel and arguments are among those here.
     """
 
     kernel: Kernel | Library | Batch
@@ -73,6 +74,12 @@ class Step:
     loops: tuple[g.Node, ...] = ()
     shares: Shares | None = None
     rows: Sequence[Rows] = ()
+    epilogue: Epilogue | None = None
+
+    @property
+    def name(self) -> str:
+        """That of its kernel, and of an epilogue."""
+        return self.kernel.name + (f" then {self.epilogue.kernel.name}" if self.epilogue is not None else "")
 
     def memory(self) -> list[Memory]:
         """The values, and other memory, that the arguments are addresses of."""
@@ -81,12 +88,19 @@ class Step:
 
     def written(self) -> list[Memory]:
         """The memory that it may write."""
-        if isinstance(self.kernel, Library):  # results come first
-            return self.memory()[:1]
+        if isinstance(self.kernel, Library):  # results come first, if they have memory
+            return Step(self.kernel, [self.arguments[n] for n in self.results()], 0, 0).memory()
         if not self.items or isinstance(self.kernel, Batch):  # kernels may run others
             return self.memory()
         writes = accesses(self.kernel)[1]
         return Step(self.kernel, [a for n, a in enumerate(self.arguments) if n in writes], 0, 0).memory()
+
+    def results(self) -> list[int]:
+        """The places of what a library kernel, and its epilogue, writes."""
+        if self.epilogue is None:
+            return [0]
+        first = len(self.arguments) - len(self.epilogue.arguments)
+        return [0, *[first + n for n in self.epilogue.writes]]
 
     def by_rows(self, count: DimLike) -> Rows | None:
         """How it goes over so many rows, where it does."""
@@ -249,8 +263,9 @@ class Plan:
         """The simple operations of a run in kernels of the program's own, where each loop runs some rounds."""
         work: DimLike = 0
         for step in self.steps:
-            if not isinstance(step.kernel, Library):
-                work = work + step.total * step.weight * _ROUNDS ** len(step.loops)
+            own = step.total * step.weight if not isinstance(step.kernel, Library) else \
+                0 if step.epilogue is None else step.epilogue.work
+            work = work + own * _ROUNDS ** len(step.loops)
         return work
 
     @property
@@ -303,7 +318,7 @@ class Plan:
             for a in step.arguments:
                 if isinstance(a, Within):
                     need(a.offset * a.value.dtype.size)
-                elif not isinstance(a, (g.Value, PartialResults, Work, Library)):
+                elif not isinstance(a, (g.Value, PartialResults, Work, Library, Kernel)):
                     need(a)
             self._places(step.memory(), need)
             need(step.total)

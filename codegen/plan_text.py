@@ -34,7 +34,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
-from . import statements
+from . import gemm_shapes, statements
 from .operands import Argument, Library, Memory, PartialResults, Slot, Within, Work, bytes_of
 from .plan import UNBOUNDED, Batch, Branch, Copy, Plan, RowBlocks, RowShares, Shares, Step, Tree, parts_of
 
@@ -228,7 +228,7 @@ class _PlanWriter:
 
     def kernel_run(self, step: Step) -> str:
         """One kernel: what it writes, its name, what it reads, sizes; iterations and the work of one."""
-        reads, writes = _accesses(step.kernel, len(step.arguments))
+        reads, writes = _accesses(step)
         operands: list[tuple[int, str]] = []
         sizes = []
         for n, a in enumerate(step.arguments):
@@ -237,12 +237,12 @@ class _PlanWriter:
             elif isinstance(a, Within):
                 operands.append((n, self.at(a.value, a.offset)))
             else:
-                sizes.append(a.name if isinstance(a, Library) else self.size(a))
+                sizes.append(a.name if isinstance(a, (Library, statements.Kernel)) else self.size(a))
         written = [text for n, text in operands if n in writes]
         read = [text for n, text in operands if n in reads or n not in writes]
         left = f"{', '.join(dict.fromkeys(written))} = " if written else ""
         right = f"({', '.join(read)}{'; ' if sizes else ''}{', '.join(sizes)})"
-        return f"{left}{step.kernel.name}{right} over {self.size(step.total)} x {self.size(step.weight)}"
+        return f"{left}{step.name}{right} over {self.size(step.total)} x {self.size(step.weight)}"
 
     def cost(self) -> Iterator[str]:
         yield f"work {'unknown' if self.plan.work == UNBOUNDED else self.size(self.plan.work)}"
@@ -272,9 +272,14 @@ def _checks(step: Step) -> str:
     return f", checks {'; '.join(texts)}" if texts else ""
 
 
-def _accesses(kernel: statements.Kernel | Library | Batch, count: int) -> tuple[set[int], set[int]]:
+def _accesses(step: Step) -> tuple[set[int], set[int]]:
     """The places in the args array of memory that a kernel reads, and of memory that it writes."""
-    if isinstance(kernel, Library):  # results come first
-        return set(range(1, count)), {0}
-    assert isinstance(kernel, statements.Kernel)  # a batch's parts are asked for one by one
-    return statements.accesses(kernel)
+    if isinstance(step.kernel, Library):  # results come first, those of an epilogue behind
+        writes = set(step.results())
+        reads = set(range(1, len(step.arguments))) - writes
+        if step.epilogue is not None:  # what it writes over an operand is read, too
+            first = len(step.arguments) - len(step.epilogue.arguments) - gemm_shapes.TILE_WORDS
+            reads |= {first + n for n in statements.accesses(step.epilogue.kernel)[0] if n >= gemm_shapes.TILE_WORDS}
+        return reads, writes
+    assert isinstance(step.kernel, statements.Kernel)  # a batch's parts are asked for one by one
+    return statements.accesses(step.kernel)

@@ -9,7 +9,7 @@ scratch memory are `arena.py`'s.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from twofold.ir.dims import Dim, DimLike
 
 from . import (
     arena,
+    epilogues,
     fused,
+    fused_tile,
     fusion,
     loop_info,
     loop_rows,
@@ -214,15 +216,16 @@ def _results(step: Step) -> list[g.Value]:
     return results if step.node is None else [*results, *step.node.outputs]
 
 
-def _step_of(run: Run, node: g.Node | None) -> Step:
+def _step_of(run: Run, node: g.Node | None, items: Sequence[FusionItem] = ()) -> Step:
     codes = () if isinstance(run.kernel, Library) else run.kernel.codes
-    return Step(run.kernel, run.arguments, run.total, run.weight, [], node, codes, run.detail, rows=run.rows)
+    return Step(run.kernel, run.arguments, run.total, run.weight, list(items) if run.epilogue is not None else [], node,
+                codes, run.detail, rows=run.rows, epilogue=run.epilogue)
 
 
 def _step_for_blocks(step: Step, rows: int) -> list[Step]:
     """The steps of a product that is computed for blocks of so many rows."""
     blocking = next(way.blocking for way in step.rows if way.blocking is not None)
-    return [_step_of(run, step.node) for run in blocking.runs(rows)]
+    return [_step_of(run, step.node, step.items) for run in blocking.runs(rows)]
 
 
 class _Body:
@@ -244,12 +247,16 @@ class _Body:
     def steps(self) -> Tree:
         """The tree of steps."""
         self.settle_outputs()
+        epilogues.attach(self.grouping, self.graph.inputs, self.outputs, self.donate,
+                         self.shared.backend.caches)
         self.find_uses()
         for unit in self.grouping.units:
             if isinstance(unit, Group):
                 self.group(unit)
             elif unit.node.regions:
                 self.control(unit)
+            elif unit.epilogue is not None:
+                self.product(unit, unit.epilogue)
             else:
                 self.line += [_step_of(run, unit.node) for run in unit.runs]
         self.end_line(len(self.grouping.units))
@@ -351,9 +358,12 @@ class _Body:
         self.needed: dict[g.Value, int] = {}
         self.shared_reads: set[g.Value] = set()  # what several units read
         for unit in self.grouping.units:
-            sources = unit.sources if isinstance(unit, Single) else [s for i in unit.items for s in i.sources]
-            inside = set() if isinstance(unit, Single) else unit.full.keys() | unit.outer
-            for s in sources:
+            group = unit if isinstance(unit, Group) else unit.epilogue
+            inside: set[g.Value] = set() if group is None else group.full.keys() | group.outer
+            if isinstance(unit, Single) and group is not None:
+                inside |= set(unit.outs)
+            sources = list(unit.sources) if isinstance(unit, Single) else []
+            for s in (*sources, *[s for i in (group.items if group is not None else ()) for s in i.sources]):
                 if s.base not in inside:
                     self.use(s.base, unit.at)
             for value in self.grouping.slots.keys() & {*inside, *(unit.outs if isinstance(unit, Single) else ())}:
@@ -400,9 +410,25 @@ class _Body:
             if written is not None:
                 self.maps[step] = written
 
-    def overwritten(self, group: Group, stored: Sequence[g.Value]) -> dict[g.Value, g.Value]:
+    def product(self, single: Single, group: Group) -> None:
+        """A product with an epilogue."""
+        result, (*before, last) = single.outs[0], single.runs
+        self.line += [_step_of(run, single.node) for run in before]
+        stored = [v for item in group.items for v in item.outs if v in self.needed]
+        if not stored:
+            self.line.append(_step_of(last, single.node))
+            return
+        overwrites = self.overwritten(group, stored, {result, *[s.base for s in single.sources]})
+        self.shared.aliases.update(overwrites)
+        assert last.tiles is not None
+        epilogue = fused_tile.epilogue(group, stored, overwrites, result, last.tiles)
+        run = epilogues.finished(last, epilogue, result in self.needed or not last.tiles.once)
+        self.line.append(_step_of(run, single.node, group.items))
+
+    def overwritten(self, group: Group, stored: Sequence[g.Value],
+                    around: Collection[g.Value] = ()) -> dict[g.Value, g.Value]:
         """Which stored values take over the memory of a dying operand: each element is stored where it was read, and
-        not before all else that is read there."""
+        not before all else that is read there; `around` are operands that are read elsewhere, too."""
         if group.axes is not None and not group.rowwise:
             return {}
         elsewhere = self.around_slots(group)
@@ -411,7 +437,8 @@ class _Body:
             for s in item.sources:
                 layouts.setdefault(s.base, set()).add(s.layout)
         dying = [base for base, ways in layouts.items() if base not in group.full and len(ways) == 1
-                 and base not in elsewhere and self.needed.get(base) == group.at and base not in self.is_output
+                 and base not in elsewhere and base not in around and self.needed.get(base) == group.at
+                 and base not in self.is_output
                  and (way := next(iter(ways))).is_contiguous() and way.shape == group.space
                  and way.shape == base.dims]
         if group.axes is not None:

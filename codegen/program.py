@@ -22,7 +22,7 @@ from llvmlite import ir
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 
-from . import alike, llvm_cpu, planner, program_rows, sizes
+from . import alike, gemm_shapes, llvm_cpu, planner, program_rows, sizes
 from .backend import Backend
 from .llvm_writer import Writer
 from .operands import Argument, Library
@@ -127,13 +127,13 @@ def _calls(plan: Plan, modules: _Modules, name: str) -> list[StepCall]:
     runs = [run for step in plan.steps for run in _runs_of(step)]
     written = iter(zip(runs, alike.shared(runs), strict=True))
     for number, step in enumerate(plan.steps):
-        if isinstance(step.kernel, Library):
+        if isinstance(step.kernel, Library) and step.epilogue is None:
             calls.append((plan.libraries.index(step.kernel), step.arguments))
             continue
         parts = parts_of(step)
         functions: list[ir.Function] = []
-        arguments: list[list[Argument]] = []
-        for at, part in enumerate(parts):
+        arguments: list[list[Argument | ir.Function]] = []
+        for at, part in enumerate(parts or [step]):
             run, one = next(written)
             arguments.append([*part.arguments, *one.values])
             if id(one.kernel) not in texts:
@@ -148,6 +148,9 @@ def _calls(plan: Plan, modules: _Modules, name: str) -> list[StepCall]:
                 elif inline:
                     by_text[text].attributes.add("inlinehint")
             functions.append(by_text[text])
+        if isinstance(step.kernel, Library):
+            calls.append((plan.libraries.index(step.kernel), _with_epilogue(arguments[0], functions[0], one.values)))
+            continue
         if len(parts) > 1:
             whole = _dispatcher(modules.main, f"{name}_k{number}", arguments, functions)
             calls.append((whole, batch_arguments(parts, arguments)))
@@ -156,8 +159,20 @@ def _calls(plan: Plan, modules: _Modules, name: str) -> list[StepCall]:
     return calls
 
 
+def _with_epilogue(arguments: Sequence[Argument | ir.Function], function: ir.Function,
+                   values: Sequence[int]) -> list[Argument | ir.Function]:
+    """The arguments of a product with the function of its epilogue, which has `values` behind its other args."""
+    at = next(n for n, a in enumerate(arguments) if isinstance(a, Kernel))
+    count = arguments[at + 1]
+    assert isinstance(count, int)
+    return [*arguments[:at], function, count + len(values), *arguments[at + 2:]]
+
+
 def _runs_of(step: Step) -> list[alike.Candidate]:
     """The kernels of a step."""
+    if step.epilogue is not None:
+        takes = gemm_shapes.TILE_WORDS + len(step.epilogue.arguments)
+        return [alike.Candidate(step.epilogue.kernel, alike.Ranges(False, False), takes, {})]
     parts = parts_of(step)
     short = all(not isinstance(part.total, Dim) and part.total <= _SHORT for part in parts)
     return [alike.Candidate(_kernel_of(part), alike.Ranges(short, not isinstance(part.total, Dim) and part.total == 1),

@@ -18,6 +18,7 @@ from . import sizes, step_calls
 from .llvm_writer import Writer
 from .operands import Argument, Library, Memory, PartialResults, Slot, Within, Work, bytes_of
 from .plan import Branch, Copy, Plan, RowBlocks, Shares, Step, Tree, While
+from .statements import Kernel
 from .step_calls import LIBRARIES, StepCall
 from .step_table import Base, Row, StepTable
 
@@ -57,7 +58,7 @@ class EntryWriter(sizes.Arithmetic):
         self.first = self.b.block
         self.table = StepTable(fn.module, fn.name) if plan.is_long and tabled else None
         self.rows: dict[int, int] = {}  # of steps, by their number
-        self.moving: dict[int, list[tuple[int, Argument]]] = {}  # arguments in slots, with their places
+        self.moving: dict[int, list[tuple[int, Argument | ir.Function]]] = {}  # arguments in slots, with their places
         if self.table is not None:
             sizes.compiled_as_written(self.fn)
         self.buffers, self.values, self.arena, self.threads = self.given()
@@ -119,10 +120,11 @@ class EntryWriter(sizes.Arithmetic):
         return Row(kernel, self.place(table, step.total), self.place(table, how.work), how.grain, how.least,
                    bool(step.codes) or isinstance(kernel, int), number, places)
 
-    def place(self, table: StepTable, a: Argument) -> int:
+    def place(self, table: StepTable, a: Argument | ir.Function) -> int:
         """The place of an argument among the table's values; -1 for one in a slot, which is elsewhere each time."""
-        if isinstance(a, (Dim, Library)):
+        if isinstance(a, (Dim, Library, ir.Function)):
             return table.place(a, a)
+        assert not isinstance(a, Kernel)  # which is a function here
         if not isinstance(a, (g.Value, PartialResults, Work, Within)):
             return table.place(int(a), Base(0, int(a)))
         within = a if isinstance(a, Within) else Within(a, 0)
@@ -288,7 +290,7 @@ class EntryWriter(sizes.Arithmetic):
         b.position_at_end(follow)
 
     def call_of(self, function: ir.Function | int,
-                arguments: Sequence[Argument]) -> tuple[ir.Function | step_calls.Typed, ir.Value]:
+                arguments: Sequence[Argument | ir.Function]) -> tuple[ir.Function | step_calls.Typed, ir.Value]:
         """What a step runs, and its args, filled in."""
         b = self.b
         with b.goto_block(self.first):
@@ -300,7 +302,8 @@ class EntryWriter(sizes.Arithmetic):
             return step_calls.kernel_at(b.inttoptr(self.word(LIBRARIES + function), _PTR)), args
         return function, args
 
-    def step(self, step: Step, function: ir.Function | int, arguments: Sequence[Argument]) -> ir.Value:
+    def step(self, step: Step, function: ir.Function | int,
+             arguments: Sequence[Argument | ir.Function]) -> ir.Value:
         b = self.b
         target, args = self.call_of(function, arguments)
         total = self.size(step.total)
@@ -313,7 +316,9 @@ class EntryWriter(sizes.Arithmetic):
     def word(self, n: int) -> ir.Value:
         return step_calls.word(self.b, self.threads, _I64(n))
 
-    def argument(self, a: Argument) -> ir.Value:
+    def argument(self, a: Argument | ir.Function) -> ir.Value:
+        if isinstance(a, ir.Function):
+            return self.b.ptrtoint(a, _I64)
         if isinstance(a, Within):
             at = self.address(a.value)
             return at if a.offset == 0 else self.b.add(at, self.size(a.offset * a.value.dtype.size))
@@ -321,6 +326,7 @@ class EntryWriter(sizes.Arithmetic):
             return self.address(a)
         if isinstance(a, Library):
             return self.word(LIBRARIES + self.plan.libraries.index(a))
+        assert not isinstance(a, Kernel)  # which is a function here
         return self.size(a)
 
     def address(self, memory: Memory) -> ir.Value:

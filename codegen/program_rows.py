@@ -125,7 +125,8 @@ class _BlocksWriter(_PartWriter):
         place = self._places.get(self.plan.memory_of(memory))  # type: ignore[arg-type]
         return super().address(memory) if place is None else place
 
-    def step(self, step: Step, function: ir.Function | int, arguments: Sequence[Argument]) -> ir.Value:
+    def step(self, step: Step, function: ir.Function | int,
+             arguments: Sequence[Argument | ir.Function]) -> ir.Value:
         target, args = self.call_of(function, arguments)
         rows = self.rows_of(step)
         number, first, last = self._block
@@ -180,7 +181,8 @@ class _RoundsWriter(_PartWriter):
                 self._ranges[key] = b.mul(ends[0], _I64(rows.steps)), b.mul(ends[1], _I64(rows.steps))
         return self._ranges[key]
 
-    def step(self, step: Step, function: ir.Function | int, arguments: Sequence[Argument]) -> ir.Value:
+    def step(self, step: Step, function: ir.Function | int,
+             arguments: Sequence[Argument | ir.Function]) -> ir.Value:
         target, args = self.call_of(function, arguments)
         status: ir.Value = _I64(0)
         for begin, run in runs_of(step):

@@ -19,8 +19,8 @@ __all__ = ["LIBRARIES", "StepCall", "Typed", "word", "kernel_at", "shared_call",
 
 LIBRARIES = 3  # the word of `threads` from which on there are the addresses of library kernels
 _I64, _PTR = ir.IntType(64), ir.PointerType()
-# The function of a step, or the number of a library kernel; and the arguments.
-StepCall: TypeAlias = tuple[ir.Function | int, Sequence[Argument]]
+# The function of a step, or the number of a library kernel; and the arguments, of which kernels are functions.
+StepCall: TypeAlias = tuple[ir.Function | int, Sequence[Argument | ir.Function]]
 
 
 class Typed:

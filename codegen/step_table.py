@@ -78,12 +78,12 @@ class StepTable:
             name: the entry's, with which those of what is written begin.
         """
         self.module, self.name = module, name
-        self.computed: dict[int, Argument] = {}
+        self.computed: dict[int, Argument | ir.Function] = {}
         self._places: dict[Hashable, int] = {}
         self._bases: list[Base] = []
         self._rows: list[Row] = []
 
-    def place(self, key: Hashable, value: Base | Argument) -> int:
+    def place(self, key: Hashable, value: Base | Argument | ir.Function) -> int:
         """The place of what `key` stands for, a new one at first.
 
         Args:

@@ -90,7 +90,8 @@ class Group:
 class Single:
     """A node that is a unit of its own, or a part of one, with its operands and the values that it fills.
 
-    `runs` are its kernels; control flow has none.
+    `runs` are its kernels; control flow has none. `epilogue` is the group that goes on with the result of the last
+    one, tile by tile (`epilogues.py`).
     """
 
     at: int
@@ -98,6 +99,7 @@ class Single:
     sources: list[Source]
     outs: list[g.Value]
     runs: list[Run] = field(default_factory=list)
+    epilogue: Group | None = None
 
 
 About: TypeAlias = g.Value | Shape | str | int  # an operand of the text that says why two units are apart
@@ -129,13 +131,14 @@ class Grouping:
     def reasons(self) -> dict[g.Value, str]:
         """For each value that one unit leaves in memory for others, why the last of them is not one with it."""
         home: dict[g.Value, Group | Single] = {}
-        readers: dict[FusionItem | Single, Group] = {}
+        readers: dict[FusionItem | Single, Group | Single] = {}
         for unit in self.units:
-            if isinstance(unit, Group):
-                readers.update(dict.fromkeys(unit.items, unit))
-                home.update((v, unit) for item in unit.items for v in item.outs)
-            else:
+            group = unit if isinstance(unit, Group) else unit.epilogue
+            if isinstance(unit, Single):
                 home.update(dict.fromkeys(unit.outs, unit))
+            if group is not None:
+                readers.update(dict.fromkeys(group.items, unit))
+                home.update((v, unit) for item in group.items for v in item.outs)
         return {a.value: a.text.format(*map(_in_words, a.about)) for a in self.apart
                 if home.get(a.value) is not readers.get(a.reader, a.reader)}
 

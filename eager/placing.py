@@ -245,7 +245,7 @@ class EagerPlacer(Placer):
         """Adds a step that runs a kernel."""
         operands = [a for a in run.arguments if isinstance(a, (g.Value, Work, Within))]
         integers = [a for a in run.arguments
-                    if not isinstance(a, (g.Value, Work, PartialResults, Within, Library, Dim))]
+                    if not isinstance(a, (g.Value, Work, PartialResults, Within, Library, Kernel, Dim))]
         assert run.arguments == [*operands, *integers]
         total, weight = dm.evaluate((run.total, run.weight), {})  # numbers, as all sizes are here
         numbers = [self._place(a) for a in operands]

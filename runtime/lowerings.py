@@ -17,7 +17,7 @@ from twofold.codegen.backend import Backend, lowering
 from twofold.codegen.kernels import convolution
 from twofold.codegen.kernels.windows import Geometry, geometry
 from twofold.codegen.layout import Layout, NotAView, contiguous, merged, row_span
-from twofold.codegen.operands import Argument, Blocking, Library, Rows, Run, Within, Work
+from twofold.codegen.operands import Argument, Blocking, Library, Rows, Run, Tiles, Within, Work
 from twofold.codegen.placer import Placer
 from twofold.codegen.structured_windows import depthwise, window_of
 from twofold.codegen.units import Source
@@ -54,6 +54,8 @@ def _product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: 
     places = {} if left.base is right.base else {left.base: left.layout.broadcast_to((*layout.shape[:-1], x.k)),
                                                  out: layout}
 
+    tiled = _tiles(x, dtype) if layout.is_contiguous() else None
+
     def runs(rows: int | None) -> list[Run]:
         plan = _planned(x, dtype, fixed, rows)
         how = _rows(x, plan, dtype, places)
@@ -62,18 +64,20 @@ def _product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: 
             tiles = gemm.tiles_at_once(shape, dtype) if isinstance(x.k, Dim) else gemm.tiles_at_once(shape, dtype, x.k)
             most = tiles * shape.tall
             how = Rows(how.count, how.grain, how.steps, how.spans, how.matrices, Blocking(shape.tall, most, runs))
-        return _runs(x, plan, dtype, (Within(out, 0), first, second), fixed, how)
+        return _runs(x, plan, dtype, (Within(out, 0), first, second), fixed, how, tiled)
 
     return runs(None)
 
 
 def _runs(x: products.Matrices, plan: products.ProductPlan, dtype: DType, places: tuple[Argument, Argument, Argument],
-          fixed: bool, rows: Rows | None) -> list[Run]:
+          fixed: bool, rows: Rows | None, tiles: Tiles | None) -> list[Run]:
     """The runs of a planned product; `places` are those of the result and of the operands."""
     out, first, second = places
     if plan.swapped:
         first, second = second, first
     runs = []
+    if plan.kernel != "tall" or _is_zero(plan.total):
+        tiles = None
     if plan.packs:  # which reads no more of A than its address
         work = Work(gemm.summed(dtype), plan.room)
         runs.append(Run(_kernel(dtype, "pack_b"), [work, second, second, *plan.integers], plan.packs,
@@ -82,7 +86,15 @@ def _runs(x: products.Matrices, plan: products.ProductPlan, dtype: DType, places
     weight = max(plan.work // plan.total, 1) if _number(plan.work) and _number(plan.total) and plan.total else \
         _weight(x)
     return [*runs, Run(_kernel(dtype, plan.kernel), [out, first, second, *plan.integers], plan.total, weight,
-                       rows=() if rows is None else (rows,))]
+                       rows=() if rows is None else (rows,), tiles=tiles)]
+
+
+def _tiles(x: products.Matrices, dtype: DType) -> Tiles:
+    """How products with a row-major result are computed tile by tile."""
+    shape = gemm.tiling(dtype)
+    once = _number(x.k) and x.k <= gemm.block(dtype)
+    return Tiles(dm.numel([length for length, *_ in x.batch]), x.m, x.n, shape.tall, gemm.panel_width(shape, False),
+                 once, _number(x.k) and x.k < gemm.HURRIED)
 
 
 def _rows(x: products.Matrices, plan: products.ProductPlan, dtype: DType,

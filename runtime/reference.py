@@ -93,11 +93,13 @@ class _Execution:
         memory = self.memory(of).beside(self.size(first) * of.dtype.size)
         return memory.array[memory.at:memory.at + count * of.dtype.size].view(of.dtype.np)
 
-    def argument(self, a: Argument) -> ByteMemory | int:
+    def argument(self, a: Argument) -> ByteMemory | Kernel | int:
         if isinstance(a, Within):
             return self.memory(a.value).beside(self.size(a.offset) * a.value.dtype.size)
         if isinstance(a, (g.Value, PartialResults, Work)):
             return self.memory(a)
+        if isinstance(a, Kernel):
+            return a
         if isinstance(a, Library):
             raise NotImplementedError(f"{a.name}: a kernel of another backend")
         return self.size(a)

@@ -104,13 +104,19 @@ def _of_piece(piece: g.Graph, origins: dict[g.Node, g.Node], which: tuple[g.Grap
     for at, step in enumerate(plan.steps):
         nodes = [origins.get(node, node) for node in _nodes(step)]
         own = [node for node in dict.fromkeys(nodes) if node not in taken]
+        if own and step.epilogue is not None and nodes[0] in taken:  # what has packed an operand is of this kernel
+            kernel = taken[nodes[0]]
+            kernel.name, kernel.runs, kernel.nodes = step.name, step.total, [*kernel.nodes, *own]
+            taken.update(dict.fromkeys(own, kernel))
+            _extend(kernel, which, at, step, why, memory_of)
+            continue
         if not own:
             if nodes:
                 _extend(taken[nodes[-1]], which, at, step, why, memory_of)
             else:
                 waiting.append((at, step))
             continue
-        kernel = PlannedKernel(0, str(step.kernel.name), own, step.total,
+        kernel = PlannedKernel(0, step.name, own, step.total,
                                loops=tuple([origins.get(node, node) for node in step.loops]))
         taken.update(dict.fromkeys(own, kernel))
         kernels.append(kernel)
@@ -124,7 +130,7 @@ def _of_piece(piece: g.Graph, origins: dict[g.Node, g.Node], which: tuple[g.Grap
 
 def _nodes(step: Step) -> list[g.Node]:
     nodes = [item.node for item in step.items if item.node is not None]
-    return nodes if step.node is None else [*nodes, step.node]
+    return nodes if step.node is None else [step.node, *nodes]
 
 
 def _extend(kernel: PlannedKernel, which: tuple[g.Graph, int], at: int, step: Step, why: dict[g.Value, str],
@@ -136,7 +142,7 @@ def _extend(kernel: PlannedKernel, which: tuple[g.Graph, int], at: int, step: St
     reasons = [f"leaves {v.node.op.name if v.node else 'a copy'} in memory: {why[v]}" for v in _values(step)
                if v in why and _makes(step, v)]
     kernel.because += [text for text in dict.fromkeys(reasons) if text not in kernel.because]
-    kernel.code = "\n\n".join(text for text in (kernel.code, _code(step.kernel)) if text)
+    kernel.code = "\n\n".join(text for text in (kernel.code, _code(step)) if text)
 
 
 def _makes(step: Step, value: g.Value) -> bool:
@@ -175,8 +181,11 @@ def _bytes(values: Iterable[g.Value]) -> DimLike:
     return total
 
 
-def _code(kernel: object) -> str:
-    return f"library kernel {kernel.name}" if isinstance(kernel, Library) else str(kernel)
+def _code(step: Step) -> str:
+    if not isinstance(step.kernel, Library):
+        return str(step.kernel)
+    then = "" if step.epilogue is None else f", which runs for each tile of its result:\n\n{step.epilogue.kernel}"
+    return f"library kernel {step.kernel.name}{then}"
 
 
 def seconds_by_line(kernels: Iterable[PlannedKernel], spent: Mapping[g.Node, float]) -> list[tuple[g.Location, float]]:

@@ -71,18 +71,18 @@ plan attention {
   %2 v: f32[9,199,4] is input 2
   %3: f32[9,199,4] is output 0 holds matmul
   arena 191104 bytes
-  %4: f32[9,199,4] at 162432 in steps 0-4 holds sin
-  %5: f32[9,199,199] at 0 in steps 1-4 holds matmul, multiply, 102 rows of it
-  %6: f32[9,199,199] at 81216 in steps 1-4 holds softmax, 102 rows of it
+  %4: f32[9,199,4] at 162432 in steps 0-3 holds sin
+  %5: f32[9,199,199] at 0 in steps 1-3 holds multiply, 102 rows of it
+  %6: f32[9,199,199] at 81216 in steps 1-3 holds softmax, 102 rows of it
   shared from work 65536 on, in parts of 32768 or more
   0: %4 = sin(%2) over 7164 x 18, shared by 3 or less
   by 102 of 9 x 199 rows, shared by 18 or less {
-    1: %5 = gemm/float32/tall(%0, %1; 1, 199, 199, 4, 199, 4, 1, 1, 4, 102, 208, 1, 9, 796, 796, 39601) over 18 x 4950
-    2: %5 = multiply(%5) over 356409 x 1
-    3: %6 = softmax f32(%6, %5; 199) over 1791 x 3184
-    4: %3 = gemm/float32/tall(%6, %4; 0, 199, 4, 199, 4, 199, 1, 4, 1, 102, 16, 1, 9, 39601, 796, 796) over 18 x 4950
+    1: %5 = gemm/float32/tall then multiply(%0, %1; 0, 5, 199, 199, 4, 0, 4, 1, 1, 4, 102, 208, 1, 9, \
+796, 796, 39601, multiply, 1) over 18 x 64351
+    2: %6 = softmax f32(%6, %5; 199) over 1791 x 3184
+    3: %3 = gemm/float32/tall(%6, %4; 0, 199, 4, 199, 4, 199, 1, 4, 1, 102, 16, 1, 9, 39601, 796, 796) over 18 x 4950
   }
-  work 6366105
+  work 7078914
 }""")
 
 
@@ -292,54 +292,50 @@ plan train_step {
   %12 Variable: f32[64,10] is input 12, output 11 holds add
   %13 Variable: f32[10] is input 13, output 12 holds add
   %14: f32[] is output 0 holds reduce_mean
-  arena 85312 bytes
-  %15: f32[32,128] at 32768 in steps 0-18 holds matmul, relu
-  %16: f32[32,64] at 0 in steps 2-15 holds matmul, relu
-  %17: f32[32,10] at 8192 in steps 4-8 holds matmul, add
-  %18: f32[32] at 9472 in steps 6-7 holds sparse_cross_entropy
-  %19: f32[32,10] at 9472 in steps 8-9 holds softmax
-  %20: f32[32,10] at 16384 in steps 9-14 holds scatter_add
-  %21: f32[32,1] at 8192 in steps 10-11
-  %22: f32[10] at 85248 in steps 12-20 holds reduce_sum
-  %23: f32[32,64] at 8192 in steps 13-15 holds matmul
-  %24: f32[64,10] at 81920 in steps 14-20 holds matmul
-  %25: f32[32,64] at 65536 in steps 15-17 holds relu_grad
-  %26: f32[64] at 84992 in steps 15-20 holds reduce_sum
-  %27: f32[32,128] at 49152 in steps 16-18 holds matmul
-  %28: f32[128,64] at 0 in steps 17-20 holds matmul
-  %29: f32[32,128] at 65536 in steps 18-19 holds relu_grad
-  %30: f32[128] at 84480 in steps 18-20 holds reduce_sum
-  %31: f32[64,128] at 32768 in steps 19-20 holds matmul
-  0: %15 = gemm/float32/tall(%0, %2; 0, 32, 128, 64, 128, 64, 1, 128, 1, 36, 128, 0) over 1 x 16384
-  1: %15 = add_relu(%15, %3) over 4096 x 3
-  2: %16 = gemm/float32/tall(%15, %4; 0, 32, 64, 128, 64, 128, 1, 64, 1, 36, 64, 0) over 1 x 16384
-  3: %16 = add_relu(%16, %5) over 2048 x 3
-  4: %17 = gemm/float32/tall(%16, %6; 0, 32, 10, 64, 10, 64, 1, 10, 1, 36, 16, 0) over 1 x 1280
-  5: %17 = add(%17, %7) over 320 x 2
-  6: %18 = cross_entropy f32 i32(%17, %1; 10) over 32 x 160, checks a label is outside of the valid range \
-[0, number of classes).
-  7: %14 = reduce_mean(%18) over 1 x 33
-  8: %19 = softmax f32(%19, %17; 10) over 32 x 160
-  9: %20 = multiply_carry(%19) over 320 x 1
-  10: %21 = copy() over 32 x 1
-  11: %20 = scatter add f32 i32(%20, %21, %1; 1, 10, 1, 1) over 32 x 1, checks an index is out of range
-  12: %22 = reduce_sum(%20) over 1 x 81
-  13: %23 = gemm/float32/tall(%20, %6; 1, 32, 64, 10, 64, 10, 1, 1, 10, 36, 64, 0) over 1 x 1280
-  14: %24 = gemm/float32/tall(%16, %20; 0, 64, 10, 32, 10, 1, 64, 10, 1, 66, 16, 0) over 1 x 1280
-  15: %25, %26 = relu_grad_reduce_sum(%23, %16) over 1 x 1025
-  16: %27 = gemm/float32/tall(%25, %4; 1, 32, 128, 64, 128, 64, 1, 1, 64, 36, 128, 0) over 1 x 16384
-  17: %28 = gemm/float32/tall(%15, %25; 0, 128, 64, 32, 64, 1, 128, 64, 1, 132, 64, 0) over 1 x 16384
-  18: %29, %30 = relu_grad_reduce_sum(%27, %15) over 2 x 1025
-  19: %31 = gemm/float32/tall(%0, %29; 0, 64, 128, 32, 128, 1, 64, 128, 1, 66, 128, 0) over 1 x 16384
-  20: side by side {
-    %8, %2 = multiply_add_multiply_subtract(%8, %31, %2) over 8192 x 1
-    %9, %3 = multiply_add_multiply_subtract(%9, %30, %3) over 128 x 1
-    %10, %4 = multiply_add_multiply_subtract(%10, %28, %4) over 8192 x 1
-    %11, %5 = multiply_add_multiply_subtract(%11, %26, %5) over 64 x 1
-    %12, %6 = multiply_add_multiply_subtract(%12, %24, %6) over 640 x 1
-    %13, %7 = multiply_add_multiply_subtract(%13, %22, %7) over 10 x 1
-  }
-  work 135871
+  arena 52544 bytes
+  %15: f32[32,128] at 0 in steps 0-17 holds relu
+  %16: f32[32,64] at 16384 in steps 1-14 holds matmul, relu
+  %17: f32[32,10] at 24576 in steps 3-7 holds matmul, add
+  %18: f32[32] at 25856 in steps 5-6 holds sparse_cross_entropy
+  %19: f32[32,10] at 25856 in steps 7-8 holds softmax
+  %20: f32[32,10] at 32768 in steps 8-13 holds scatter_add
+  %21: f32[32,1] at 24576 in steps 9-10
+  %22: f32[10] at 52480 in steps 11-22 holds reduce_sum
+  %23: f32[32,64] at 24576 in steps 12-14 holds matmul
+  %24: f32[64,10] at 49152 in steps 13-21 holds matmul
+  %25: f32[32,64] at 32768 in steps 14-16 holds relu_grad
+  %26: f32[64] at 52224 in steps 14-20 holds reduce_sum
+  %27: f32[32,128] at 16384 in steps 15-17 holds matmul
+  %28: f32[32,128] at 32768 in steps 17-18 holds relu_grad
+  %29: f32[128] at 51712 in steps 17-19 holds reduce_sum
+  0: %15 = gemm/float32/tall then add_relu(%0, %2, %3; 0, 4, 32, 128, 64, 0, 64, 1, 128, 1, 36, 128, 0, add_relu, 2) \
+over 1 x 24576
+  1: %16 = gemm/float32/tall(%15, %4; 0, 32, 64, 128, 64, 128, 1, 64, 1, 36, 64, 0) over 1 x 16384
+  2: %16 = add_relu(%16, %5) over 2048 x 3
+  3: %17 = gemm/float32/tall(%16, %6; 0, 32, 10, 64, 10, 64, 1, 10, 1, 36, 16, 0) over 1 x 1280
+  4: %17 = add(%17, %7) over 320 x 2
+  5: %18 = cross_entropy f32 i32(%17, %1; 10) over 32 x 160, checks a label is outside of the valid range [0, number \
+of classes).
+  6: %14 = reduce_mean(%18) over 1 x 33
+  7: %19 = softmax f32(%19, %17; 10) over 32 x 160
+  8: %20 = multiply_carry(%19) over 320 x 1
+  9: %21 = copy() over 32 x 1
+  10: %20 = scatter add f32 i32(%20, %21, %1; 1, 10, 1, 1) over 32 x 1, checks an index is out of range
+  11: %22 = reduce_sum(%20) over 1 x 81
+  12: %23 = gemm/float32/tall(%20, %6; 1, 32, 64, 10, 64, 10, 1, 1, 10, 36, 64, 0) over 1 x 1280
+  13: %24 = gemm/float32/tall(%16, %20; 0, 64, 10, 32, 10, 1, 64, 10, 1, 66, 16, 0) over 1 x 1280
+  14: %25, %26 = relu_grad_reduce_sum(%23, %16) over 1 x 1025
+  15: %27 = gemm/float32/tall(%25, %4; 1, 32, 128, 64, 128, 64, 1, 1, 64, 36, 128, 0) over 1 x 16384
+  16: %10, %4 = gemm/float32/tall then multiply_add_multiply_subtract(%15, %25, %10, %4; 0, 4, 128, 64, 32, 0, 1, \
+128, 64, 1, 132, 64, 0, multiply_add_multiply_subtract, 2) over 1 x 32768
+  17: %28, %29 = relu_grad_reduce_sum(%27, %15) over 2 x 1025
+  18: %8, %2 = gemm/float32/tall then multiply_add_multiply_subtract(%0, %28, %8, %2; 0, 4, 64, 128, 32, 0, 1, 64, \
+128, 1, 66, 128, 0, multiply_add_multiply_subtract, 2) over 1 x 32768
+  19: %9, %3 = multiply_add_multiply_subtract(%9, %29, %3) over 128 x 1
+  20: %11, %5 = multiply_add_multiply_subtract(%11, %26, %5) over 64 x 1
+  21: %12, %6 = multiply_add_multiply_subtract(%12, %24, %6) over 640 x 1
+  22: %13, %7 = multiply_add_multiply_subtract(%13, %22, %7) over 10 x 1
+  work 148159
 }
 """
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold.codegen import planner
+from twofold.codegen import epilogues, planner
 from twofold.codegen.plan import Plan
 from twofold.ir import passes
 from twofold.runtime.calls import NodeFailure
@@ -17,7 +17,7 @@ from twofold.runtime.compiled import Native
 from twofold.runtime.cpu import cpu
 from twofold.tracer.traced import trace
 
-SIZE = 256  # a matrix of so many rows and columns is as large as is worth it
+SIZE = 257  # a matrix of so many rows and columns is as large as is worth it, and its products have no epilogues
 
 
 def planned(fn: Callable[..., Any], arrays: list[np.ndarray], donate: dict[int, int]) -> Plan:
@@ -58,10 +58,19 @@ def test_updates_follow_what_they_read_and_need_less_memory() -> None:
     same(plan, chained, arrays)
 
 
-def test_small_updates_run_side_by_side() -> None:
+def test_small_updates_run_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(epilogues, "attach", lambda *arguments: None)
     arrays = matrices(4, 128)
     plan = planned(chained, arrays, {0: 1, 1: 2, 2: 3})
     assert "|" in names(plan)[-1]
+    same(plan, chained, arrays)
+
+
+def test_small_updates_are_epilogues_of_the_gradients() -> None:
+    arrays = matrices(4, 128)
+    plan = planned(chained, arrays, {0: 1, 1: 2, 2: 3})
+    assert sum(step.epilogue is not None for step in plan.steps) == 3 and len(plan.steps) == 6
+    assert plan.donated == {0: 1, 1: 2, 2: 3}
     same(plan, chained, arrays)
 
 

@@ -410,3 +410,18 @@ def test_sizes_beyond_64_bits(tmp_path):
     assert sizes(2 ** 33, 2 ** 33)[0] & 0xFF == 2  # their product
     status, shapes, need = sizes(2 ** 40, 2)  # large, and a number
     assert status == 0 and shapes[0] == [2 ** 41, 3] and need >= 0
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_products_with_epilogues(tmp_path, threads):
+    w, v = tf.constant(numbers(40, 96)), tf.constant(numbers(96, 50, seed=1))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 40], tf.float32), tf.TensorSpec([50], tf.float32)])
+    def layers(x, bias):
+        hidden = tf.nn.relu(tf.matmul(x, w) * 0.5)
+        return tf.cast(tf.matmul(hidden, v) + bias, tf.float64), hidden
+
+    library, _ = exported(tmp_path, layers, threads=threads)
+    for rows in (1, 15, 200):
+        x, bias = numbers(rows, 40, seed=rows), numbers(50, seed=2)
+        same(library.call("layers", [x, bias], [(F64, 2), (F32, 2)]), layers(x, bias))
