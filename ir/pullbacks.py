@@ -384,10 +384,8 @@ class _Push(Pullback):
         totals = [part if start is None else ops.add(start, part)
                   for part, (start, _) in zip((total, ct), starts, strict=False)]
         is_read: Exists = None
-        if exists is not None and more:
+        if more and (exists is not None or "past" in self.node.attrs):
             is_read = told(b, total, at, more["told"])
-        elif "past" in self.node.attrs:  # the first is read where it comes from
-            is_read = cache(lambda: ops.greater(b.lift(at), 1))
         return [(totals[0], None), (totals[1], is_read), (None, None)]
 
 

@@ -28,6 +28,70 @@ def by_inner_rounds(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return used(v, u, b)
 
 
+def in_some_rounds(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    v, u = b * b, tf.sin(b)
+    for i in tf.range(n):
+        if i == 1:
+            u = tf.cos(u) * b
+        v = v * u * u
+    return used(v, u, b)
+
+
+def forgotten_in_the_last_round(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Values stay for two rounds each, and the last of them is not read after the loop."""
+    v, u = b * b, tf.sin(b)
+    for i in tf.range(n):
+        v = v * u * u + tf.cos(u)
+        if i % 2 == 1 or i == n - 1:
+            u = tf.cos(v) * u
+    return used(v, b)
+
+
+def one_round_late(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    v, u = tf.sin(b), b
+    for _ in tf.range(n):
+        v = u
+        u = tf.tanh(v)
+    return used(v, u, b)
+
+
+def two_rounds_late(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Each round reads a value under three names that it has in turn."""
+    u, v, w = b, tf.sin(b), tf.cos(b)
+    for _ in tf.range(n):
+        u, v, w = v, w, u * v * w * u + tf.sin(v) * w
+    return used(w, b)
+
+
+def exchanged_in_some_rounds(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    u, v, w = b, tf.sin(b), b * b
+    for i in tf.range(n):
+        w = w * u * v * u
+        if i != 1:
+            u, v = v, tf.cos(u) * u
+    return used(u, w, b)
+
+
+def two_names_of_what_a_round_made(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    u, v, w = b, tf.sin(b), b * b
+    for i in tf.range(n):
+        w = w * u * v * u * v + tf.sin(u)
+        v = tf.cos(w) * v
+        u = v if i % 2 == 0 else u
+    return used(w, u, b)
+
+
+def of_changing_size(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    u, v, w = b, tf.sin(b), b * b
+    for i in tf.range(n):
+        tf.autograph.experimental.set_loop_options(
+            shape_invariants=[(x, tf.TensorShape([None])) for x in (u, v)])
+        w = w * tf.reduce_sum(u * u) * 0.1 + tf.reduce_sum(tf.sin(v) * v)
+        if i != 1:
+            u, v = v, u[1:] * v[:tf.shape(u)[0] - 1]
+    return used(w, v, b)
+
+
 def until_it_is_large(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     """What one round reads is a result under another name after it."""
     x, y, i = b, tf.cos(b), tf.constant(0)
@@ -63,11 +127,15 @@ def by_one_side_alone(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return used(v, y, b)
 
 
-@pytest.mark.parametrize("f", [in_all_rounds, by_inner_rounds, until_it_is_large, by_a_side_of_a_side,
-                               by_a_side_of_a_round, by_one_side_alone], ids=lambda f: f.__name__)
+FUNCTIONS = [in_all_rounds, by_inner_rounds, in_some_rounds, forgotten_in_the_last_round, one_round_late,
+             two_rounds_late, exchanged_in_some_rounds, two_names_of_what_a_round_made, of_changing_size,
+             until_it_is_large, by_a_side_of_a_side, by_a_side_of_a_round, by_one_side_alone]
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_second_order(f: Function) -> None:
     b = numbers(200) * 0.1
-    for n in map(tf.constant, (0, 1, 2, 3)):
+    for n in map(tf.constant, (0, 1, 2, 3, 5)):
         wanted = derived(f, 2)(b, n)
         for g in placements(f, 2):
             assert_bits(g(b, n), wanted)
