@@ -22,13 +22,13 @@ from . import dtypes as dt
 from . import graph as g
 from . import ops
 from .build import Builder
-from .dims import DimLike
+from .dims import Dim, DimLike
 from .graph import Graph, Value
-from .linearise import fits, one_of
+from .linearise import STAYS, fits, one_of
 from .spec import spec
-from .types import AnyTensor, Operand
+from .types import AnyTensor, Operand, Spec
 
-__all__ = ["Past", "Place", "Places", "Reader", "item_or"]
+__all__ = ["Past", "Pasts", "Place", "Places", "Reader"]
 
 _FIRST: Operand = np.array(0, np.int64)  # the place of the first round's item, which nobody reads on a stack
 
@@ -65,13 +65,14 @@ class Place(NamedTuple):
     round_: Operand
 
 
-def item_or(b: Builder, outer: Value, is_outer: AnyTensor, stack: Value, start: AnyTensor, like: Value,
-            lead: int) -> Value:
+def _item_or(b: Builder, outer: Value, is_outer: AnyTensor, stack: Value, start: AnyTensor, like: Value,
+            lead: int, result: Spec | None = None) -> Value:
     """An item of a stack, or where `is_outer` another value, which is that very value for gradients.
 
     Args:
         start: where the item begins; where it is not read, a place at which nothing is read.
-        lead: how many elements stand before the item.
+        like: of the item's shape and dtype. lead: how many elements stand before it.
+        result: the spec of what comes out, where its sizes may not be those of the item.
     """
     then, otherwise = Graph("known"), Graph("past")
     operands = (outer, stack, b.value(ops.add(start, lead)))
@@ -81,7 +82,8 @@ def item_or(b: Builder, outer: Value, is_outer: AnyTensor, stack: Value, start: 
     then.outputs = [then.inputs[0]]
     attrs = {"dims": like.dims, "past": True, "told": lead}
     otherwise.outputs = otherwise.add(g.POP, otherwise.inputs[1:], attrs, (like,)).outputs
-    return b.construct(g.COND, (b.value(is_outer), *operands), {"past": True}, (like,), [then, otherwise])[0]
+    return b.construct(g.COND, (b.value(is_outer), *operands), {"past": STAYS}, (result or like,),
+                       [then, otherwise])[0]
 
 
 class Places:
@@ -130,6 +132,40 @@ class Places:
         return Place(ops.where(outside, identity, which), ops.where(outside, _FIRST, round_))
 
 
+class Pasts(NamedTuple):
+    """What the loop over the rounds knows of what the loop carried, as values of its body.
+
+    Attributes:
+        places: of those values that rounds may hand on.
+        pasts: by their numbers, those that rules read, and all of `places`.
+        first: by the numbers of operands, what these are.
+        later: the identities and places of what there was after the round.
+        total: the number of rounds; None where there are no pasts.
+    """
+
+    places: Places
+    pasts: dict[int, Past]
+    first: dict[int, Value]
+    later: dict[int, tuple[Value, Place]]
+    total: Value | None
+
+    def before(self, round_: AnyTensor, identities: Mapping[int, Value]) -> dict[int, Place]:
+        """The places of what a round begins with, which has the given identities."""
+        return self.places.before(round_, identities, {i: identity for i, (identity, _) in self.later.items()},
+                                  {i: place for i, (_, place) in self.later.items()})
+
+    def read(self, b: Builder, like: Value, i: int, round_: Value, is_next: bool) -> Value:
+        """The value that a carried one, which no round hands on, had before a round, or with `is_next` after it."""
+        past, outer, place = self.pasts[i], self.first[i], round_
+        is_outer: AnyTensor = ops.equal(round_, 0)
+        if is_next:  # what the last round made is not on the stack: the place is one that is, wherever it is read
+            assert self.total is not None  # there are pasts
+            outer, after = past.last, ops.add(round_, 1)
+            is_outer = ops.equal(after, self.total)
+            place = b.value(ops.where(is_outer, _FIRST, after))
+        return _item_or(b, outer, is_outer, past.stack, past.start(b, place), like, 1)
+
+
 class Reader:
     """Reads values in a round, each once, under whatever names.
 
@@ -138,12 +174,12 @@ class Reader:
         places: those of the loop.
         pasts: what each of the values was and is.
         operands: by the numbers of operands, those that the values may be.
-        lead: how many elements stand before an item of a stack.
+        fresh: gives names for sizes.
     """
 
     def __init__(self, b: Builder, places: Places, pasts: Mapping[int, Past], operands: Mapping[int, Value],
-                 lead: int) -> None:
-        self.b, self.places, self.pasts, self.operands, self.lead = b, places, pasts, operands, lead
+                 fresh: Callable[[], Dim]) -> None:
+        self.b, self.places, self.pasts, self.operands, self.fresh = b, places, pasts, operands, fresh
         self.had: list[tuple[int, Place, Value]] = []  # what was read
 
     def read(self, i: int, place: Place, like: Value, first: Sequence[int]) -> Value:
@@ -158,18 +194,24 @@ class Reader:
         ways = [(n, v) for n, v in [*[(n, self.operands[n]) for n in first], *ways] if fits(v, like)]
         value = ways[0][1] if ways else self.pasts[i].last
         for n, other in ways[1:]:
-            value = one_of(self.b, self.b.value(ops.equal(which, n)), other, value, like)
+            value = one_of(self.b, self.b.value(ops.equal(which, n)), other, value, self.loose(like))
         elsewhere: AnyTensor | None = None
         for j, there, other in self.had:
             if of.may_be(i, j) and fits(other, like):
                 same = ops.logical_and(ops.equal(which, there.which), ops.equal(place.round_, there.round_))
-                value = one_of(self.b, self.b.value(same), other, value, like)
+                value = one_of(self.b, self.b.value(same), other, value, self.loose(like))
                 elsewhere = same if elsewhere is None else ops.logical_or(elsewhere, same)
-        for j, past in self.pasts.items():
-            if of.may_be(i, j) and fits(past.like, like):
-                outer = ops.not_equal(which, of.operands + of.count + j)
-                outer = outer if elsewhere is None else ops.logical_or(outer, elsewhere)
-                start = past.start(self.b, ops.where(outer, _FIRST, place.round_))
-                value = item_or(self.b, value, outer, past.stack, start, like, self.lead)
+        stacks = [j for j, past in self.pasts.items() if j != i and of.may_be(i, j) and fits(past.like, like)]
+        for j in [*stacks, i]:
+            past = self.pasts[j]
+            outer = ops.not_equal(which, of.operands + of.count + j)
+            outer = outer if elsewhere is None else ops.logical_or(outer, elsewhere)
+            start = past.start(self.b, ops.where(outer, _FIRST, place.round_))
+            result = like if j == i else self.loose(like)
+            value = _item_or(self.b, value, outer, past.stack, start, like, 1, result)
         self.had.append((i, place, value))
         return value
+
+    def loose(self, like: Spec) -> Spec:
+        """The spec of what is `like` or something of other sizes, which is not read then."""
+        return spec(tuple([self.fresh() if isinstance(d, Dim) else d for d in like.dims]), like.dtype)

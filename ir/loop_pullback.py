@@ -36,7 +36,7 @@ from .linearise import (
     reached,
     reaching,
 )
-from .loop_places import Past, Place, Places, Reader, item_or
+from .loop_places import Past, Pasts, Place, Places, Reader
 from .names import carried_roots, roots
 from .op import use_interpreter
 from .pullback import by_flag, chosen, guards_within, hand_on_guards, number_inputs, sizes_of, with_distinct, zeros_of
@@ -114,29 +114,6 @@ class _Further:
         self.results.append(after)
         self.count += 1
         return self.count - 1
-
-
-class _Pasts(NamedTuple):
-    """What the loop over the rounds knows of what the loop carried, as values of its body.
-
-    Attributes:
-        places: of those values that rounds may hand on.
-        pasts: by their numbers, those that rules read, and all of `places`.
-        first: by the numbers of operands, what these are.
-        later: the identities and places of what there was after the round.
-        total: the number of rounds; None where there are no pasts.
-    """
-
-    places: Places
-    pasts: dict[int, Past]
-    first: dict[int, Value]
-    later: dict[int, tuple[Value, Place]]
-    total: Value | None
-
-    def before(self, round_: AnyTensor, identities: Mapping[int, Value]) -> dict[int, Place]:
-        """The places of what a round begins with, which has the given identities."""
-        return self.places.before(round_, identities, {i: identity for i, (identity, _) in self.later.items()},
-                                  {i: place for i, (_, place) in self.later.items()})
 
 
 class _Pair(NamedTuple):
@@ -449,7 +426,7 @@ class LoopPullback(Pullback):
         conditional = [*[i for i in every if i in late], *[i for i in totals if back.conditional[i]]]
         carried, operands, regions = self._reverse(b, back, seeds, totals, ends, so_far, pairs, begun, conditional)
         fixed = len(carried) - len(every) - len(conditional)
-        specs: list[Spec] = [*[spec((), dt.int64)] * fixed, *[node.inputs[place[i]] for i in every]]
+        specs: list[Spec] = [*[spec((), dt.int64)] * fixed, *[self._of_operand(i, place[i]) for i in every]]
         results = b.construct(g.WHILE, [*carried, *operands], {"carried": len(carried), "trips": self.trips},
                               [*specs, *[spec((), dt.bool_)] * len(conditional)], regions)[fixed:]
         sums, flags = results[:len(every)], dict(zip(conditional, results[len(every):], strict=True))
@@ -462,6 +439,15 @@ class LoopPullback(Pullback):
             elif i not in flags and ran is not None:  # a round surely adds something
                 added[i] = either(ran, ends[i][1])
         return self._summed(b, dict(zip(every, sums, strict=True)), place, so_far, added)
+
+    def _of_operand(self, i: int, place: int) -> Spec:
+        """The spec of an operand's cotangent: that of a stack, which holds nothing at first, has the size that the
+        stack has in the end."""
+        operand = self.node.inputs[place]
+        filled = operand.node is not None and operand.node.op in (ops.fill, g.CONSTANT)
+        if i < self.count and filled and operand.dims == (0,) != self.node.outputs[i].dims:
+            return spec((self.scope.fresh(),), operand.dtype)
+        return operand
 
     def _late(self, seeds: Mask, ends: Starts, started: Mask, joined: Sequence[tuple[int, int]],
               asked: Mask) -> tuple[Backward, set[int]]:
@@ -639,7 +625,7 @@ class LoopPullback(Pullback):
             identities[i] = body.add_input(operands[-1].dims, dt.int64)
         with use_interpreter(Builder(body)) as inner:
             body.outputs = self._round(inner, back, at, offsets, sources, stacks, cotangents, seeds,  # type: ignore
-                                       holds, sum_of, _Pasts(places, pasts, first, later, total), identities, flags)
+                                       holds, sum_of, Pasts(places, pasts, first, later, total), identities, flags)
         return carried, operands, [_is_positive(node.regions[0].name + "_grad", body.inputs), body]
 
     def _needed(self, back: Backward) -> list[int]:
@@ -681,7 +667,7 @@ class LoopPullback(Pullback):
     def _round(self, inner: Builder, back: Backward, rounds: Value, offsets: dict[int, Value],
                sources: dict[int, Value], stacks: dict[int, _Stack], cotangents: list[Value], seeds: Mask,
                pairs: dict[_Pair, list[Value]], sum_of: dict[int, Value],
-               pasts: _Pasts, identities: dict[int, Value], flags: dict[int, Value]) -> list[Value]:
+               pasts: Pasts, identities: dict[int, Value], flags: dict[int, Value]) -> list[Value]:
         """One round of the gradient; gives the next carried values."""
         lin = self.lin
         at = ops.subtract(rounds, 1)
@@ -707,12 +693,12 @@ class LoopPullback(Pullback):
         identity = {i: inner.construct(g.POP, (stack, at), {"dims": ()}, (spec((), dt.int64),))[0]
                     for i, stack in identities.items()}
         places = pasts.before(at, identity)
-        reader = Reader(inner, pasts.places, pasts.pasts, pasts.first, 1)
+        reader = Reader(inner, pasts.places, pasts.pasts, pasts.first, self.scope.fresh)
         for n in back.reads:
             if n in self.past:
                 i, is_next = self.past[n]
                 place = places.get(i) if not is_next else pasts.later[i][1] if i in pasts.later else None
-                values[n] = (self._past(inner, lin.residuals[n], i, pasts, at, is_next) if place is None else
+                values[n] = (pasts.read(inner, lin.residuals[n], i, at, is_next) if place is None else
                              reader.read(i, place, lin.residuals[n], self._first_values(i)))
         popped = {i: v for i, v in identity.items() if seeds[i]}
         begun = self._begun(at, seeds, self._in_round(inner.graph, cotangents, seeds), pairs, sum_of, popped)
@@ -734,18 +720,6 @@ class LoopPullback(Pullback):
         located = [x for i, place in places.items() for x in (identity[i], *map(inner.value, place))]
         return [at, *[after[n] for n in offsets], *located, *carried,
                 *[r for r in results[self.count:] if r is not None], *after_round]
-
-    def _past(self, inner: Builder, value: Value, i: int, pasts: _Pasts, at: Value, is_next: bool) -> Value:
-        """The value that a carried one, which no round hands on, had before a round, or with `is_next` after it."""
-        past, lead = pasts.pasts[i], self._lead(value)
-        outer, place = pasts.first[i], at
-        is_outer = ops.equal(at, 0)
-        if is_next:  # what the last round made is not on the stack: the place is one that is, wherever it is read
-            outer, place = past.last, ops.add(at, 1)
-            assert pasts.total is not None  # there are pasts
-            is_outer = ops.equal(place, pasts.total)
-            place = ops.where(is_outer, np.array(0, np.int64), place)
-        return item_or(inner, outer, is_outer, past.stack, past.start(inner, place), value, lead)
 
     def _first_values(self, i: int) -> list[int]:
         """The places of the operands that a carried value may be in some round."""

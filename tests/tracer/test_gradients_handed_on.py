@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from placements import Function, assert_bits, derived, numbers, placements
+from placements import Function, assert_bits, compiled, derived, numbers, placements
 
 import twofold as tf
 
@@ -139,3 +140,37 @@ def test_second_order(f: Function) -> None:
         wanted = derived(f, 2)(b, n)
         for g in placements(f, 2):
             assert_bits(g(b, n), wanted)
+
+
+def made_anew(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """What a round gives is read by the gradient of the round, and by that of the next."""
+    v = tf.sin(b)
+    for _ in tf.range(n):
+        v = tf.tanh(v * b)
+    return tf.reduce_sum(v * v * b)
+
+
+def kept_for_a_round(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    v, u = tf.sin(b), b
+    for _ in tf.range(n):
+        v = u
+        u = tf.tanh(v) * b
+    return tf.reduce_sum(v * u)
+
+
+def grown_in_some_rounds(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    u, w = tf.cos(b), b
+    for i in tf.range(n):
+        tf.autograph.experimental.set_loop_options(shape_invariants=[(u, tf.TensorShape([None]))])
+        if i % 2 == 0:
+            u = tf.concat([u * tf.sin(u), u[:1] * u[:1]], 0)
+        w = w * tf.reduce_sum(u * u) * 0.1
+    return tf.reduce_sum(w * w * w)
+
+
+@pytest.mark.parametrize("f", [made_anew, kept_for_a_round, grown_in_some_rounds], ids=lambda f: f.__name__)
+def test_third_order(f: Function) -> None:
+    """Up to last bits: what the gradient of a gradient puts in the place of a smaller sum counts once."""
+    b, gradient = tf.cast(numbers(8) * 0.3, tf.float64), derived(compiled(f), 3)
+    for n in map(tf.constant, (0, 1, 3)):
+        np.testing.assert_allclose(gradient(b, n), derived(f, 3)(b, n), rtol=1e-9)
