@@ -413,8 +413,9 @@ class LoopPullback(Pullback):
         if not any(back.connected):
             return [(None, None)] * len(node.inputs)
         named = {i for i in self.named if seeds[i]}
+        first = {v: i for i, v in reversed(list(enumerate(self.operands))) if i >= count}  # which alone the body reads
         totals = [i for i in range(count, len(back.connected)) if back.connected[i] or (
-            self.lin.wanted[i] and any(self._may_be(k, i) for k in named))]
+            self.lin.wanted[i] and first[self.operands[i]] == i and any(self._may_be(k, i) for k in named))]
         every = [*chosen(range(count), seeds), *totals]
         place = [i if i < count else i + shift for i in range(len(back.connected))]
         pairs = self._pairs([(i, place[i]) for i in every], links)

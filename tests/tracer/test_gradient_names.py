@@ -528,3 +528,27 @@ def test_names_of_what_a_side_calls() -> None:
     for seed in range(12):
         y = numbers(12, seed)
         assert_bits(gradient(y), wanted(y))
+
+
+def doubled(b: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    return b * b, b
+
+
+helper_doubled = compiled(doubled)
+
+
+def read_under_two_names(y: tf.Tensor, helper: Function) -> tf.Tensor:
+    """No round changes what the helper gives back, which is what the loop begins with and reads itself."""
+    v, u = helper(y)
+    s, t = y, v
+    for _ in tf.range(2):
+        v = v * u[0]
+        s = t
+        t = tf.cos(y)
+    return tf.reduce_sum(s * y) + tf.reduce_sum(v)
+
+
+def test_of_an_operand_that_is_there_twice() -> None:
+    wanted = derived(lambda y: read_under_two_names(y, doubled))
+    for gradient in placements(lambda y: read_under_two_names(y, helper_doubled), 1):
+        assert_bits(gradient(numbers(12)), wanted(numbers(12)))
