@@ -28,7 +28,7 @@ from .linearise import STAYS, fits, one_of
 from .spec import spec
 from .types import AnyTensor, Operand, Spec
 
-__all__ = ["Past", "Pasts", "Place", "Places", "Reader"]
+__all__ = ["Past", "Pasts", "ValuePlace", "Places", "ValueReader"]
 
 _FIRST: Operand = np.array(0, np.int64)  # the place of the first round's item, which nobody reads on a stack
 
@@ -57,7 +57,7 @@ class Past(NamedTuple):
         return b.construct(g.POP, (self.starts, b.value(round_)), {"dims": ()}, (spec((), dt.int64),))[0]
 
 
-class Place(NamedTuple):
+class ValuePlace(NamedTuple):
     """Where a value is, as int64 scalars: the number of an operand, then those of results, then those of stacks, and
     which round's item; 0 for what is on no stack."""
 
@@ -98,38 +98,38 @@ class Places:
     def __init__(self, carried: Sequence[int], operands: int, count: int, may_be: Callable[[int, int], bool]) -> None:
         self.carried, self.operands, self.count, self.may_be = carried, operands, count, may_be
 
-    def after_all(self, identities: Mapping[int, AnyTensor]) -> dict[int, Place]:
+    def after_all(self, identities: Mapping[int, AnyTensor]) -> dict[int, ValuePlace]:
         """Where the results are."""
-        places: dict[int, Place] = {}
+        places: dict[int, ValuePlace] = {}
         for i in self.carried:
-            places[i] = self._placed(i, identities, Place(np.array(self.operands + i, np.int64), _FIRST), [
+            places[i] = self._placed(i, identities, ValuePlace(np.array(self.operands + i, np.int64), _FIRST), [
                 (identities[h], places[h]) for h in places if self.may_be(i, h)])
         return places
 
     def before(self, round_: Operand, identities: Mapping[int, AnyTensor], later: Mapping[int, AnyTensor],
-               after: Mapping[int, Place]) -> dict[int, Place]:
+               after: Mapping[int, ValuePlace]) -> dict[int, ValuePlace]:
         """Where the values are that a round begins with.
 
         Args:
             identities: theirs. later: those of what is there after the round, which is in the places `after`.
         """
-        places: dict[int, Place] = {}
+        places: dict[int, ValuePlace] = {}
         for i in self.carried:
-            own = Place(np.array(self.operands + self.count + i, np.int64), round_)
+            own = ValuePlace(np.array(self.operands + self.count + i, np.int64), round_)
             others = [(identities[h], places[h]) for h in places if self.may_be(i, h)]
             others += [(later[h], after[h]) for h in self.carried if self.may_be(i, h)]
             places[i] = self._placed(i, identities, own, others)
         return places
 
-    def _placed(self, i: int, identities: Mapping[int, AnyTensor], own: Place,
-                others: Sequence[tuple[AnyTensor, Place]]) -> Place:
+    def _placed(self, i: int, identities: Mapping[int, AnyTensor], own: ValuePlace,
+                others: Sequence[tuple[AnyTensor, ValuePlace]]) -> ValuePlace:
         """The place of a value: an operand's, that of the one of `others` which it is, or its own."""
         identity, (which, round_) = identities[i], own
         for other, place in others:
             same = ops.equal(identity, other)
             which, round_ = ops.where(same, place.which, which), ops.where(same, place.round_, round_)
         outside = ops.less(identity, self.operands)
-        return Place(ops.where(outside, identity, which), ops.where(outside, _FIRST, round_))
+        return ValuePlace(ops.where(outside, identity, which), ops.where(outside, _FIRST, round_))
 
 
 class Pasts(NamedTuple):
@@ -146,10 +146,10 @@ class Pasts(NamedTuple):
     places: Places
     pasts: dict[int, Past]
     first: dict[int, Value]
-    later: dict[int, tuple[Value, Place]]
+    later: dict[int, tuple[Value, ValuePlace]]
     total: Value | None
 
-    def before(self, round_: AnyTensor, identities: Mapping[int, Value]) -> dict[int, Place]:
+    def before(self, round_: AnyTensor, identities: Mapping[int, Value]) -> dict[int, ValuePlace]:
         """The places of what a round begins with, which has the given identities."""
         return self.places.before(round_, identities, {i: identity for i, (identity, _) in self.later.items()},
                                   {i: place for i, (_, place) in self.later.items()})
@@ -166,7 +166,7 @@ class Pasts(NamedTuple):
         return _item_or(b, outer, is_outer, past.stack, past.start(b, place), like, 1)
 
 
-class Reader:
+class ValueReader:
     """Reads values in a round, each once, under whatever names.
 
     Args:
@@ -180,9 +180,9 @@ class Reader:
     def __init__(self, b: Builder, places: Places, pasts: Mapping[int, Past], operands: Mapping[int, Value],
                  fresh: Callable[[], Dim]) -> None:
         self.b, self.places, self.pasts, self.operands, self.fresh = b, places, pasts, operands, fresh
-        self.had: list[tuple[int, Place, Value]] = []  # what was read
+        self.had: list[tuple[int, ValuePlace, Value]] = []  # what was read
 
-    def read(self, i: int, place: Place, like: Value, first: Sequence[int]) -> Value:
+    def read(self, i: int, place: ValuePlace, like: Value, first: Sequence[int]) -> Value:
         """The value that carried value `i` is, or was, from its place.
 
         Args:

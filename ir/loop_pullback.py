@@ -36,7 +36,7 @@ from .linearise import (
     reached,
     reaching,
 )
-from .loop_places import Past, Pasts, Place, Places, Reader
+from .loop_places import Past, Pasts, Places, ValuePlace, ValueReader
 from .names import carried_roots, roots
 from .op import use_interpreter
 from .pullback import by_flag, chosen, guards_within, hand_on_guards, number_inputs, sizes_of, with_distinct, zeros_of
@@ -561,11 +561,11 @@ class LoopPullback(Pullback):
         ends = {k: b.lift(node.outputs[self.identities[k].place - 1]) for k in self.named
                 if results[k][0] is not None}
         after_all = {k: b.lift(node.outputs[self.identities[k].place - 1]) for k in located}
-        later: dict[int, tuple[Value, Place]] = {}  # identities and places of what is there after a round
+        later: dict[int, tuple[Value, ValuePlace]] = {}  # identities and places of what is there after a round
         for k, place in places.after_all(after_all).items():
             carried += [after_all[k], *[b.lift(x) for x in place]]
             identity, *own_place = [body.add_input((), dt.int64) for _ in range(3)]
-            later[k] = identity, Place(*own_place)
+            later[k] = identity, ValuePlace(*own_place)
         cotangents: list[Value] = []
         bound: set[str] = set()
         sum_of: dict[int, Value] = {}  # what first rounds begin with
@@ -694,7 +694,7 @@ class LoopPullback(Pullback):
         identity = {i: inner.construct(g.POP, (stack, at), {"dims": ()}, (spec((), dt.int64),))[0]
                     for i, stack in identities.items()}
         places = pasts.before(at, identity)
-        reader = Reader(inner, pasts.places, pasts.pasts, pasts.first, self.scope.fresh)
+        reader = ValueReader(inner, pasts.places, pasts.pasts, pasts.first, self.scope.fresh)
         for n in back.reads:
             if n in self.past:
                 i, is_next = self.past[n]
