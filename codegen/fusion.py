@@ -251,12 +251,13 @@ class _GraphFuser:
             if not isinstance(group, Group) or group.read or group.into:
                 continue
             group.at = len(self.units)
+            self.units.append(group)
             if self.join(group, item, axes):
                 self.units[at] = _MOVED
-                self.units.append(group)
                 for value in (*group.full, *group.outer):
                     self.made_at[value] = group.at
                 return True
+            self.units.pop()
             group.at = at
         return False
 

@@ -27,9 +27,13 @@ from .sums import Exists, Link, Start, Sums, both, continued, filled, present, s
 from .types import AnyTensor, Attrs, Results, Spec
 
 __all__ = ["Backward", "Emitted", "Flow", "GraphWriter", "Linearised", "Mask", "Pullback", "Scope", "Starts",
-           "PULLBACKS", "FLOWS", "scope_of", "fits", "one_of", "reached", "reaching", "told"]
+           "PULLBACKS", "FLOWS", "STAYS", "TAKEN_OUT", "Popped", "scope_of", "fits", "one_of", "reached", "reaching",
+           "told"]
 
 Mask = tuple[bool, ...]
+
+# How a branch that gives a stack's item reads it, its attribute `past`: others may read it, too, or it is taken out.
+STAYS, TAKEN_OUT = False, True
 
 _CHEAP = frozenset((  # one instruction or two an element
     "abs", "add", "cast", "complex", "conj", "equal", "greater", "greater_equal", "imag", "less", "less_equal",
@@ -62,6 +66,20 @@ Starts: TypeAlias = Sequence[Start]  # sums of cotangents so far: of each operan
 Emitted: TypeAlias = list[tuple[Results, Exists]]
 
 
+class Popped(NamedTuple):
+    """A result that comes from a stack: its cotangent begins with what is there in the stack's, which takes the sum in
+    its place.
+
+    Attributes:
+        name: the result. stack, at: where it was. elsewhere: a bool scalar, whether it comes from elsewhere.
+    """
+
+    name: Value
+    stack: Value
+    at: Value
+    elsewhere: Value
+
+
 class Pullback(ABC):
     """A construct in a forward graph, and its gradient.
 
@@ -70,8 +88,7 @@ class Pullback(ABC):
         count: how many results it has without them.
         joined: results that are another value where a condition of the graph is true, or where it is false. Whoever
             emits the gradient adds their cotangents to that value's (`ir/sums.py`).
-        popped: results that come from a stack, the stack, and where they were: their cotangents begin with what is
-            there in the stack's, which takes the sum in its place.
+        popped: results that may come from stacks.
         moves: whether the gradient only moves cotangents.
         sizes: values that tell sizes: gradients for fewer cotangents may read more of them, for zeros.
     """
@@ -79,7 +96,7 @@ class Pullback(ABC):
     node: Node
     count: int
     joined: Sequence[tuple[Value, Value, Value, bool]] = ()
-    popped: Sequence[tuple[Value, Value, Value]] = ()
+    popped: Sequence[Popped] = ()
     moves = False
     sizes: Sequence[Value] = ()
 
@@ -215,7 +232,7 @@ class Linearised:
         self._steps: list[tuple[Node, Pullback | None]] = []
         self.joined: list[tuple[Value, Value, Value, bool]] = []  # names, values, conditions, when these hold
         self.links: dict[Value, list[tuple[Value, Value, bool]]] = {}  # by names
-        self.popped: list[tuple[Value, Value, Value]] = []  # what was read from stacks, these, and where
+        self.popped: list[Popped] = []
         for node in graph.nodes:
             active = any(v in reach for v in node.inputs) and any(v in cover for v in node.outputs)
             pull = PULLBACKS.get(node.op) if active else None
@@ -311,6 +328,12 @@ class Linearised:
         """The numbers of the residuals that tell sizes."""
         return sorted({*self.sizes.values(), *self.further_sizes})
 
+    def told(self) -> list[Value]:
+        """What constructs give that tells which value is which and where it is: gradients for fewer cotangents may read
+        more of it."""
+        return [v for _, pull in self._steps if pull is not None for v in pull.node.outputs[pull.count:]
+                if not v.dtype.is_differentiable]
+
     def keep(self, value: Value) -> int:
         """Adds `value` of `forward` to the residuals; its number among these."""
         self.residuals.append(value)
@@ -357,8 +380,8 @@ class _Play:
             joint = own.add_input((), dt.bool_, "joint")
             self.sums.join(inputs[i], inputs[j], lambda joint=joint: joint)  # type: ignore[misc]
         begun = {k: own.add_input((), dt.bool_, "begun") for k, x in enumerate(late) if x}
-        for name, stack, at in self.lin.popped:
-            self.sums.begins[name] = self.entry(name, stack, at)
+        for popped in self.lin.popped:
+            self.sums.begins[popped.name] = self.entry(popped)
         for name, value, holds, when in self.lin.joined:
             self.sums.join(name, value, self.holds(holds, when))
         self.cotangents = own.inputs
@@ -392,15 +415,14 @@ class _Play:
             return flags[0]
         return holds
 
-    def entry(self, name: Value, stack: Value, at: Value) -> Callable[[], tuple[Value | None, Exists]]:
+    def entry(self, popped: Popped) -> Callable[[], tuple[Value | None, Exists]]:
         """A function that gives the sum so far of the cotangents of a value that was read from a stack, and whether
         there is one: where anything was added to what is in the stack."""
         def read() -> tuple[Value | None, Exists]:
-            total = self.sums.get(stack)
+            total = self.sums.get(popped.stack)
             if total is None:
                 return None, None
-            part = self.builder.construct(g.POP, (total, at), {"dims": name.dims, "told": 1}, (name,))[0]
-            return part, told(self.builder, total, at, 1)
+            return taken_out(self.builder, popped, total), told(self.builder, total, popped.at, 1)
         return read
 
     def step(self, node: Node, pull: Pullback | None) -> None:
@@ -499,7 +521,7 @@ class _Play:
         connected = tuple([ct is not None for ct in totals])
         graph.outputs = [self.builder.value(ct) for ct in [*totals, *flags] if ct is not None]
         further = [] if lin._full else [v for _, pull in lin._steps if pull is not None for v in pull.sizes]
-        for v in further:
+        for v in [*further, *([] if lin._full or not lin.scope.whole else lin.told())]:
             self.builder.lift(v)
         residuals = self._chosen() if not lin._full else {v: n for n, v in reversed(list(enumerate(lin.residuals)))}
         for v in sorted([v for v in self.read if v not in residuals], key=lambda v: lin._order.get(v, -1)):
@@ -637,6 +659,24 @@ def one_of(b: Builder, condition: Value, then: Value, otherwise: Value, like: Sp
             region.add_input(v.dims, v.dtype)
         region.outputs = [region.inputs[number]]
     return b.graph.add(g.COND, [condition, then, otherwise], {}, (like,), regions, b.loc).outputs[0]
+
+
+def taken_out(b: Builder, popped: Popped, total: Value) -> Value:
+    """What is in the sum of a stack's cotangents for one item; -0.0 where the item comes from elsewhere.
+
+    It is taken out, and the larger sum put in its place later: gradients of this take theirs out before they put one
+    there.
+    """
+    then, otherwise = Graph("elsewhere"), Graph("taken_out")
+    for region in (then, otherwise):
+        region.add_input(total.dims, total.dtype)
+        region.add_input((), dt.int64)
+    builder, name = Builder(then), popped.name
+    with use_interpreter(builder):
+        then.outputs = [builder.value(nothing(name))]
+    attrs = {"dims": name.dims, "past": True, "told": 1}
+    otherwise.outputs = otherwise.add(g.POP, otherwise.inputs, attrs, (name,)).outputs
+    return b.construct(g.COND, (popped.elsewhere, total, popped.at), {"past": TAKEN_OUT}, (name,), [then, otherwise])[0]
 
 
 def told(b: GraphWriter, stack: AnyTensor, at: Any, lead: int) -> Exists:

@@ -6,9 +6,10 @@ results are used for, in the order of a tape.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from .linearise import (
     reached,
     reaching,
 )
+from .loop_places import Past, Pasts, Places, ValuePlace, ValueReader
 from .names import carried_roots, roots
 from .op import use_interpreter
 from .pullback import by_flag, chosen, guards_within, hand_on_guards, number_inputs, sizes_of, with_distinct, zeros_of
@@ -83,6 +85,35 @@ class _Stack(NamedTuple):
     place: int
     offset: int | None  # where the sizes vary from round to round: the carried number of elements so far
     starts: int | None = None  # and, where items are read in no order, the stack of where they are
+
+
+class _Further:
+    """What a loop carries besides: first values, specs of the results, inputs of the body and what these become.
+
+    Args:
+        count: how many values are carried before these.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.first: list[Value] = []
+        self.specs: list[Spec] = []
+        self.inputs: list[Value] = []
+        self.results: list[Value] = []
+
+    def add(self, first: Value, here: Value, after: Value, like: Spec | None = None) -> int:
+        """Carry one more value; its number.
+
+        Args:
+            here: an input for the body. after: what it becomes.
+            like: the spec of the result, where it is not that of `here`.
+        """
+        self.first.append(first)
+        self.inputs.append(here)
+        self.specs.append(spec(here.dims, here.dtype) if like is None else like)
+        self.results.append(after)
+        self.count += 1
+        return self.count - 1
 
 
 class _Pair(NamedTuple):
@@ -247,66 +278,89 @@ class LoopPullback(Pullback):
             flags: for results that may be inputs or earlier results, the outputs that tell it, None where certain.
         """
         lin, count = self.lin, self.count
-        scalar_spec = spec((), dt.int64)
         with use_interpreter(builder):
             zero = builder.constant(np.array(0, np.int64))
-        first, specs, inputs = [zero], [scalar_spec], [Value((), dt.int64)]
+        inner, further = Builder(body), _Further(count)
         self.stacks: list[_Stack] = []
         self.past: dict[int, tuple[int, bool]] = {}  # by residual: what is carried, and whether it is the next value
-        self.pasts: dict[int, _Stack] = {}  # by what is carried
-        inner = Builder(body)
         with use_interpreter(inner):
-            results = [ops.add(inputs[0], 1)]
+            rounds = Value((), dt.int64)
+            further.add(zero, rounds, inner.value(ops.add(rounds, 1)))
             for n, source in enumerate(lin.sources):
                 if source < 0 and -1 - source >= count:
                     continue
                 at_carried = -1 - source if source < 0 else source
-                value = body.inputs[at_carried] if source < 0 else body.outputs[source]
                 if self._has_past(at_carried, body):
                     self.past[n] = at_carried, source >= 0
-                    if at_carried in self.pasts:
-                        continue
-                    value = body.inputs[at_carried]
-                lead = self._lead(value)
-                size = dm.numel(value.dims) + lead
-                offset, starts, at = None, None, None
-                if (isinstance(size, Dim) and size.symbols() & lin.local) or (
-                        n in self.past and not self._has_one_size(at_carried, body)):
-                    offset, at = count + len(first), Value((), dt.int64)
-                    first, specs, inputs = [*first, zero], [*specs, scalar_spec], [*inputs, at]
-                    results.append(ops.add(at, size))
-                    if n in self.past:
-                        starts = count + len(first)
-                        start, here, after = self._stack(builder, at, 1)
-                        first, specs, inputs = [*first, start], [*specs, after[1]], [*inputs, here]
-                        results.append(inner.construct(g.PUSH, (here, at, inputs[0]), {"add": False}, (after[0],))[0])
                 else:
-                    at = ops.multiply(inputs[0], size)
-                stack = _Stack(n, count + len(first), offset, starts)
-                if n in self.past:
-                    self.pasts[at_carried] = stack
-                else:
-                    self.stacks.append(stack)
-                start, here, after = self._stack(builder, value, size if offset is None else None)
-                first, specs, inputs = [*first, start], [*specs, after[1]], [*inputs, here]
-                attrs = {"add": False, **({"past": True} if n in self.past else {}), **({"told": lead} if lead else {})}
-                at = ops.add(at, lead) if lead else at
-                results.append(inner.construct(g.PUSH, (here, value, at), attrs, (after[0],))[0])
+                    value = body.inputs[at_carried] if source < 0 else body.outputs[source]
+                    varies = not lin.local.isdisjoint(dm.symbols_of((dm.numel(value.dims),)))
+                    self.stacks.append(self._pushed(n, value, varies, False, builder, inner, further, rounds))
+            self.pasts: dict[int, _Stack] = {}  # by what is carried
+            for i in self._with_pasts():
+                varies = not self._has_one_size(i, body)
+                self.pasts[i] = self._pushed(-1, body.inputs[i], varies, True, builder, inner, further, rounds)
             self.identities: dict[int, _Stack] = {}
             identities = {i: Value((), dt.int64) for i in self.named}
             becomes: dict[int, Value] = {}
             for i, identity in identities.items():
-                becomes[i] = inner.value(self._next_identity(i, identities, becomes, inputs[0], body, flags), dt.int64)
-                start, here, after = self._stack(builder, identity, 1)
-                self.identities[i] = _Stack(-1, count + len(first) + 1, None)
-                first += [builder.constant(np.array(self._place(i), np.int64)), start]
-                specs, inputs = [*specs, scalar_spec, after[1]], [*inputs, identity, here]
-                results += [becomes[i], inner.construct(g.PUSH, (here, identity, inputs[0]), {"add": False},
-                                                        (after[0],))[0]]
-        body.inputs[count:count] = inputs
+                becomes[i] = inner.value(self._next_identity(i, identities, becomes, rounds, body, flags), dt.int64)
+                first = builder.constant(np.array(self._place(i), np.int64))
+                further.add(first, identity, becomes[i])
+                place = self._on_stack(builder, inner, further, identity, 1, rounds)
+                self.identities[i] = _Stack(-1, place, None)
+        body.inputs[count:count] = further.inputs
         number_inputs(body)
-        body.outputs = [*body.outputs[:count], *results]
-        return first, specs, body
+        body.outputs = [*body.outputs[:count], *further.results]
+        return further.first, further.specs, body
+
+    def _pushed(self, residual: int, value: Value, varies: bool, is_past: bool, builder: Builder, inner: Builder,
+                further: _Further, rounds: Value) -> _Stack:
+        """Push a value of the body on a stack in each round.
+
+        Args:
+            residual: its number, or -1 where it is no residual itself.
+            varies: whether its size may change from round to round.
+            is_past: whether it is carried, and read at the places of `ir/loop_places.py`.
+        """
+        lead = self._lead(value)
+        size = dm.numel(value.dims) + lead
+        offset, starts = None, None
+        if varies:
+            at = Value((), dt.int64)
+            offset = further.add(further.first[0], at, inner.value(ops.add(at, size)))
+            if is_past:
+                starts = self._on_stack(builder, inner, further, at, 1, rounds)
+        else:
+            at = inner.value(ops.multiply(rounds, size), dt.int64)
+        attrs = {**({"past": True} if is_past else {}), **({"told": lead} if lead else {})}
+        at = inner.value(ops.add(at, lead)) if lead else at
+        place = self._on_stack(builder, inner, further, value, None if varies else size, at, attrs)
+        return _Stack(residual, place, offset, starts)
+
+    def _on_stack(self, builder: Builder, inner: Builder, further: _Further, value: Value, size: DimLike | None,
+                  at: Value, attrs: Mapping[str, Any] = MappingProxyType({})) -> int:
+        """Carry a stack on which rounds put `value` at a place; the stack's number among what is carried.
+
+        Args:
+            size: of items, with those that tell; None where it varies. Items of integers stand at multiples of it.
+        """
+        start, here, after = self._stack(builder, value, size)
+        pushed, = inner.construct(g.PUSH, (here, value, at), {"add": False, **attrs}, (after[0],))
+        return further.add(start, here, pushed, after[1])
+
+    def _with_pasts(self) -> list[int]:
+        """The carried values whose pasts are kept: those that rules read, and those that may be one value with these,
+        in whichever rounds."""
+        return sorted({i for i, _ in self.past.values()} | set(self._located({i for i, _ in self.past.values()})))
+
+    def _located(self, read: Collection[int]) -> list[int]:
+        """The carried values that may have several names and may, by some of these, be one with those that are
+        read."""
+        located = {i for i in read if i in self.named}
+        while more := {j for j in self.named if any(self._may_be(i, j) for i in located)} - located:
+            located |= more
+        return sorted(located)
 
     def _has_past(self, i: int, body: Graph) -> bool:
         """Whether the values that a carried one had in the rounds are kept on a stack, for rules to read.
@@ -359,8 +413,9 @@ class LoopPullback(Pullback):
         if not any(back.connected):
             return [(None, None)] * len(node.inputs)
         named = {i for i in self.named if seeds[i]}
+        first = {v: i for i, v in reversed(list(enumerate(self.operands))) if i >= count}  # which alone the body reads
         totals = [i for i in range(count, len(back.connected)) if back.connected[i] or (
-            self.lin.wanted[i] and any(self._may_be(k, i) for k in named))]
+            self.lin.wanted[i] and first[self.operands[i]] == i and any(self._may_be(k, i) for k in named))]
         every = [*chosen(range(count), seeds), *totals]
         place = [i if i < count else i + shift for i in range(len(back.connected))]
         pairs = self._pairs([(i, place[i]) for i in every], links)
@@ -372,7 +427,7 @@ class LoopPullback(Pullback):
         conditional = [*[i for i in every if i in late], *[i for i in totals if back.conditional[i]]]
         carried, operands, regions = self._reverse(b, back, seeds, totals, ends, so_far, pairs, begun, conditional)
         fixed = len(carried) - len(every) - len(conditional)
-        specs: list[Spec] = [*[spec((), dt.int64)] * fixed, *[node.inputs[place[i]] for i in every]]
+        specs: list[Spec] = [*[spec((), dt.int64)] * fixed, *[self._of_operand(i, place[i]) for i in every]]
         results = b.construct(g.WHILE, [*carried, *operands], {"carried": len(carried), "trips": self.trips},
                               [*specs, *[spec((), dt.bool_)] * len(conditional)], regions)[fixed:]
         sums, flags = results[:len(every)], dict(zip(conditional, results[len(every):], strict=True))
@@ -385,6 +440,15 @@ class LoopPullback(Pullback):
             elif i not in flags and ran is not None:  # a round surely adds something
                 added[i] = either(ran, ends[i][1])
         return self._summed(b, dict(zip(every, sums, strict=True)), place, so_far, added)
+
+    def _of_operand(self, i: int, place: int) -> Spec:
+        """The spec of an operand's cotangent: that of a stack, which holds nothing at first, has the size that the
+        stack has in the end."""
+        operand = self.node.inputs[place]
+        filled = operand.node is not None and operand.node.op in (ops.fill, g.CONSTANT)
+        if i < self.count and filled and operand.dims == (0,) != self.node.outputs[i].dims:
+            return spec((self.scope.fresh(),), operand.dtype)
+        return operand
 
     def _late(self, seeds: Mask, ends: Starts, started: Mask, joined: Sequence[tuple[int, int]],
               asked: Mask) -> tuple[Backward, set[int]]:
@@ -492,8 +556,16 @@ class LoopPullback(Pullback):
             if n in stacks and stacks[n].offset is not None:
                 carried.append(node.outputs[stacks[n].offset])  # type: ignore[index]
                 offsets[n] = body.add_input((), dt.int64)
+        located = self._located({self.past[n][0] for n in need if n in self.past})
+        places = Places(located, len(self.operands), count, self._may_be)
         ends = {k: b.lift(node.outputs[self.identities[k].place - 1]) for k in self.named
                 if results[k][0] is not None}
+        after_all = {k: b.lift(node.outputs[self.identities[k].place - 1]) for k in located}
+        later: dict[int, tuple[Value, ValuePlace]] = {}  # identities and places of what is there after a round
+        for k, place in places.after_all(after_all).items():
+            carried += [after_all[k], *[b.lift(x) for x in place]]
+            identity, *own_place = [body.add_input((), dt.int64) for _ in range(3)]
+            later[k] = identity, ValuePlace(*own_place)
         cotangents: list[Value] = []
         bound: set[str] = set()
         sum_of: dict[int, Value] = {}  # what first rounds begin with
@@ -520,16 +592,25 @@ class LoopPullback(Pullback):
         residuals = [n for n in need if n not in self.past]
         operands: list[AnyTensor] = [self._kept(n, stacks) for n in residuals]
         sources = {n: body.add_input(x.dims, x.dtype) for n, x in zip(residuals, operands, strict=True)}
-        pasts: dict[int, list[Value]] = {}
-        for i in sorted({self.past[n][0] for n in need if n in self.past}):
+        first: dict[int, Value] = {}  # what operands were before the loop
+        pasts: dict[int, Past] = {}
+        for i in sorted({*[self.past[n][0] for n in need if n in self.past], *located}):
             stack = self.pasts[i]
-            own_past = [node.inputs[i], node.outputs[stack.place], node.outputs[i]]
+            own_past = [node.outputs[stack.place], node.outputs[i]]
             own_past += [node.outputs[stack.starts]] if stack.starts is not None else []
             operands += own_past
-            pasts[i] = [body.add_input(v.dims, v.dtype) for v in own_past]
+            past = [body.add_input(v.dims, v.dtype) for v in own_past]
+            like = lin.forward.inputs[i]
+            size = dm.numel(like.dims) + self._lead(like)
+            pasts[i] = Past(past[0], past[1], past[2] if len(past) > 2 else None, size, like)
+            for at_first in self._first_values(i) if i in located else (i,):
+                if at_first not in first:
+                    operands.append(self._operand(at_first))
+                    first[at_first] = body.add_input(operands[-1].dims, operands[-1].dtype)
+        total = None
         if pasts:
             operands.append(node.outputs[count])
-            self.total = body.add_input((), dt.int64)
+            total = body.add_input((), dt.int64)
         for i in begun:
             start = starts[i]
             assert start is not None  # `_begun_first` names no others
@@ -540,12 +621,12 @@ class LoopPullback(Pullback):
             operands += [condition() for *_, condition in pair.conditions]
             holds[pair] = [body.add_input((), dt.bool_) for _ in pair.conditions]
         identities: dict[int, Value] = {}
-        for i in [i for i in self.named if seeds[i]]:
+        for i in [i for i in self.named if seeds[i] or i in located]:
             operands.append(node.outputs[self.identities[i].place])
             identities[i] = body.add_input(operands[-1].dims, dt.int64)
         with use_interpreter(Builder(body)) as inner:
             body.outputs = self._round(inner, back, at, offsets, sources, stacks, cotangents, seeds,  # type: ignore
-                                       holds, sum_of, pasts, identities, flags)
+                                       holds, sum_of, Pasts(places, pasts, first, later, total), identities, flags)
         return carried, operands, [_is_positive(node.regions[0].name + "_grad", body.inputs), body]
 
     def _needed(self, back: Backward) -> list[int]:
@@ -587,7 +668,7 @@ class LoopPullback(Pullback):
     def _round(self, inner: Builder, back: Backward, rounds: Value, offsets: dict[int, Value],
                sources: dict[int, Value], stacks: dict[int, _Stack], cotangents: list[Value], seeds: Mask,
                pairs: dict[_Pair, list[Value]], sum_of: dict[int, Value],
-               pasts: dict[int, list[Value]], identities: dict[int, Value], flags: dict[int, Value]) -> list[Value]:
+               pasts: Pasts, identities: dict[int, Value], flags: dict[int, Value]) -> list[Value]:
         """One round of the gradient; gives the next carried values."""
         lin = self.lin
         at = ops.subtract(rounds, 1)
@@ -610,12 +691,17 @@ class LoopPullback(Pullback):
                 values[n] = inner.construct(g.POP, (sources[n], start), attrs, (value,))[0]
             if n in names and names[n] not in bound:
                 inner.construct(g.BIND, (values[n],), {"symbol": names[n]}, ())
+        identity = {i: inner.construct(g.POP, (stack, at), {"dims": ()}, (spec((), dt.int64),))[0]
+                    for i, stack in identities.items()}
+        places = pasts.before(at, identity)
+        reader = ValueReader(inner, pasts.places, pasts.pasts, pasts.first, self.scope.fresh)
         for n in back.reads:
             if n in self.past:
-                i, later = self.past[n]
-                values[n] = self._past(inner, lin.residuals[n], pasts[i], at, later)
-        popped = {i: inner.construct(g.POP, (stack, at), {"dims": ()}, (spec((), dt.int64),))[0]
-                 for i, stack in identities.items()}
+                i, is_next = self.past[n]
+                place = places.get(i) if not is_next else pasts.later[i][1] if i in pasts.later else None
+                values[n] = (pasts.read(inner, lin.residuals[n], i, at, is_next) if place is None else
+                             reader.read(i, place, lin.residuals[n], self._first_values(i)))
+        popped = {i: v for i, v in identity.items() if seeds[i]}
         begun = self._begun(at, seeds, self._in_round(inner.graph, cotangents, seeds), pairs, sum_of, popped)
         begun += [flag for i, flag in flags.items() if i < self.count]
         gradients = iter(inner.inline(back.graph, [*[values[n] for n in back.reads], *begun]))
@@ -632,30 +718,17 @@ class LoopPullback(Pullback):
                 continue
             exists = np.array(results[i] is not None) if is_added is None else is_added
             after_round.append(ops.logical_and(exists, own[i]()) if i in own else inner.value(exists, dt.bool_))
-        return [at, *[after[n] for n in offsets], *carried, *[r for r in results[self.count:] if r is not None],
-                *after_round]
+        located = [x for i, place in places.items() for x in (identity[i], *map(inner.value, place))]
+        return [at, *[after[n] for n in offsets], *located, *carried,
+                *[r for r in results[self.count:] if r is not None], *after_round]
 
-    def _past(self, inner: Builder, value: Value, past: list[Value], at: Value, later: bool) -> Value:
-        """The value that a carried one had before a round, or with `later` after it."""
-        begin, stack, end, *starts = past
-        place = ops.add(at, 1) if later else at
-        lead = self._lead(value)
-        size = dm.numel(value.dims) + lead
-        outer = end if later else begin
-        is_outer = ops.equal(place, self.total) if later else ops.equal(place, 0)
-        then, otherwise = Graph("known"), Graph("past")
-        if later:  # what the last round made is not on the stack: the place is one that is, wherever it is read
-            place = ops.where(is_outer, np.array(0, np.int64), place)
-        start = (inner.construct(g.POP, (starts[0], place), {"dims": ()}, (spec((), dt.int64),))[0] if starts
-                 else ops.multiply(place, size))
-        operands = (outer, stack, ops.add(start, lead))
-        for region in (then, otherwise):
-            for v in operands:
-                region.add_input(v.dims, v.dtype)
-        then.outputs = [then.inputs[0]]
-        attrs = {"dims": value.dims, "past": True, "told": lead}
-        otherwise.outputs = otherwise.add(g.POP, otherwise.inputs[1:], attrs, (value,)).outputs
-        return inner.construct(g.COND, (is_outer, *operands), {"past": True}, (value,), [then, otherwise])[0]
+    def _first_values(self, i: int) -> list[int]:
+        """The places of the operands that a carried value may be in some round."""
+        return sorted({self._place(v.index) for v in self.named[i] if v.node is None})
+
+    def _operand(self, place: int) -> Value:
+        """The operand of the loop as it is now that was at a place."""
+        return self.node.inputs[place if place < self.count else place + len(self.node.inputs) - len(self.operands)]
 
     def _own(self, i: int, identities: Mapping[int, AnyTensor]) -> Holds:
         """Whether the cotangent of a carried value is in no other sum: an operand's or an earlier one's."""

@@ -7,7 +7,7 @@ what was kept.
     cond    the residuals of both sides are further results, in slots that the sides share; zeros where a side has none
     while   what a round's gradient reads is pushed on stacks, and a loop over the rounds, last first, pops it. The
             stacks have their full length from the start where the number of rounds is known, else they grow.
-    call    the callee is differentiated once, whoever calls it
+    call    has none: whoever differentiates a graph inlines what it calls, since a call is the ops that it runs
 
 Loops and branches continue the sums that they are given instead of adding to them in the end, so that sums have the
 order in which a tape makes them.
@@ -15,7 +15,7 @@ order in which a tape makes them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -39,12 +39,12 @@ from .linearise import (
     GraphWriter,
     Linearised,
     Mask,
+    Popped,
     Pullback,
     Scope,
     Starts,
     reached,
     reaching,
-    scope_of,
     told,
 )
 from .loop_pullback import LOOP_FLOW, LoopPullback
@@ -81,69 +81,6 @@ def _call_forward(node: Node, mask: Mask) -> Mask:
 def _call_backward(node: Node, mask: Mask) -> Mask:
     useful = reaching(node.regions[0], mask)
     return tuple([v in useful for v in node.regions[0].inputs])
-
-
-class _CallPullback(Pullback):
-    def __init__(self, node: Node, operands: list[Value], wanted: Mask, seeded: Mask, scope: Scope,
-                 builder: Builder) -> None:
-        callee = node.regions[0]
-        key = ("vjp", wanted, seeded, scope.whole, tuple(map(operands.index, operands)))
-        if key not in callee.derived:
-            callee.derived[key] = Linearised(with_distinct(callee, operands), wanted, seeded,
-                                             scope_of(callee, scope.whole))
-        self.lin: Linearised = callee.derived[key]
-        self.count = len(node.outputs)
-        sizes = dict(node.attrs["sizes"])
-        for v, operand in zip(callee.inputs, operands, strict=True):
-            sizes.update(sizes_of(v, operand))
-        for v, result in zip(self.lin.forward.outputs, node.outputs, strict=False):
-            sizes = {**sizes_of(v, result), **sizes}  # what the callee brings has the names that its results give
-        further = _renamed(self.lin.forward.outputs[self.count:], sizes, self.lin.local, scope)
-        node = builder.graph.add(g.CALL, operands, node.attrs, [*node.outputs, *further], [self.lin.forward.copy()],
-                                 node.loc)
-        self.node = node
-        self.sizes = [self._kept(n) for n in self.lin.sized()]
-
-    def _kept(self, residual: int) -> Value:
-        source = self.lin.sources[residual]
-        return self.node.inputs[-1 - source] if source < 0 else self.node.outputs[source]
-
-    def emit(self, b: GraphWriter, ends: Starts, starts: Starts, links: Sequence[Link]) -> Emitted:
-        lin, node = self.lin, self.node
-        seeded = seeds_of(lin, ends)
-        late = late_of(seeded, ends)
-        touched = touched_by(lin.backward(seeded).connected, links, 0)
-        links = [link for link in links if touched[link.one]]
-        back, started = played(lin, seeded, late, starts, touched, links)
-        residuals = [self._kept(n) for n in back.reads]
-        sums = [start for start, _ in starts]
-        operands = [*residuals, *tensors_of(seeded, late, ends, sums, started, links)]
-        sizes: dict[str, DimLike] = {}
-        for v, operand in zip(back.graph.inputs, operands, strict=True):
-            sizes.update(sizes_of(v, operand))
-        attrs = {"name": back.graph.name, "sizes": tuple(sorted(sizes.items()))}
-        specs: list[Spec] = [*chosen(node.inputs, back.connected), *[_BOOL] * sum(back.conditional)]
-        results = iter(b.construct(g.CALL, operands, attrs, specs, [back.graph.copy()]))
-        totals = [next(results) if has_cotangent else None for has_cotangent in back.connected]
-        return [(total, by_flag(next(results)) if is_asked else None)
-                for total, is_asked in zip(totals, back.conditional, strict=True)]
-
-
-def _renamed(specs: Sequence[Spec], sizes: Mapping[str, DimLike], local: Collection[str], scope: Scope) -> list[Spec]:
-    """Specs as the surrounding graph sees them: sizes that it does not know are new ones."""
-    renamed: dict[Dim, Dim] = {}
-
-    def size(d: DimLike) -> DimLike:
-        if not isinstance(d, Dim):
-            return d
-        if d.symbols() <= sizes.keys():
-            return d.substitute(sizes)
-        if d.symbols().isdisjoint(local):
-            return d
-        if d not in renamed:
-            renamed[d] = scope.fresh()
-        return renamed[d]
-    return [spec(tuple(map(size, s.dims)), s.dtype) for s in specs]
 
 
 # -- branches -----------------------------------------------------------------------------------------
@@ -190,10 +127,11 @@ class _CondPullback(Pullback):
                 self.joined += [(name, value, operands[0], side == 0) for side, lin in enumerate(self.lins)
                                 if (k, place) in lin.named]
         self.moves = "past" in node.attrs
-        maker = node.regions[1].outputs[0].node if self.moves else None
+        maker = node.regions[1].outputs[0].node if self.moves and not node.attrs["past"] else None
         if maker is not None:
             stack, at = maker.inputs
-            self.popped = [(self.node.outputs[0], operands[1 + stack.index], operands[1 + at.index])]
+            self.popped = [Popped(self.node.outputs[0], operands[1 + stack.index], operands[1 + at.index],
+                                  operands[0])]
 
     def _placed(self, lin: Linearised, scope: Scope) -> dict[int, int]:
         """A slot for each result of a side that is a residual only."""
@@ -384,10 +322,8 @@ class _Push(Pullback):
         totals = [part if start is None else ops.add(start, part)
                   for part, (start, _) in zip((total, ct), starts, strict=False)]
         is_read: Exists = None
-        if exists is not None and more:
+        if more and (exists is not None or "past" in self.node.attrs):
             is_read = told(b, total, at, more["told"])
-        elif "past" in self.node.attrs:  # the first is read where it comes from
-            is_read = cache(lambda: ops.greater(b.lift(at), 1))
         return [(totals[0], None), (totals[1], is_read), (None, None)]
 
 
@@ -421,7 +357,7 @@ class _Pop(Pullback):
 
 
 PULLBACKS.update({
-    g.COND: _CondPullback, g.WHILE: LoopPullback, g.CALL: _CallPullback, g.CUSTOM: _CustomPullback,
+    g.COND: _CondPullback, g.WHILE: LoopPullback, g.CUSTOM: _CustomPullback,
     g.PUSH: _Push, g.POP: _Pop})
 
 FLOWS.update({

@@ -236,10 +236,14 @@ class Sums(Generic[K, T]):
         for other, holds in self._same(key).items() if key in self._near else ():
             if other in without or other in self._gone:
                 continue
-            if (ct := self.get(other)) is not None:
+            ct, exists = self.get(other), self.exists.get(other)
+            if ct is None and other in self.begins:
+                ct, exists = self.begins[other]()
+                holds = holds if exists is None else _and(holds, exists)
+            if ct is not None:
                 ct = refitted(ct, self.spec_of(key))
                 total = ops.select(holds(), ct, nothing(ct) if total is None else total)
-                begun.append(both(holds, self.exists.get(other)))
+                begun.append(both(holds, exists))
         return total, anyone(begun) if begun else None
 
     def add(self, key: K, ct: T, exists: Exists = None) -> None:

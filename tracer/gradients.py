@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from twofold.eager import record
 from twofold.eager.tensor import Tensor
 from twofold.ir import graph as g
-from twofold.ir import ops
+from twofold.ir import ops, symbols
 from twofold.ir.autodiff import Scope
 from twofold.ir.build import Builder
 from twofold.ir.connection import connections_of, staged
@@ -24,6 +24,7 @@ from twofold.ir.grad import nothing, refitted, zeros_like
 from twofold.ir.linearise import FLOWS, PULLBACKS
 from twofold.ir.names import roots
 from twofold.ir.op import interpreter, use_interpreter
+from twofold.ir.passes.inlining import inline_calls
 from twofold.ir.pullbacks import Pullback, Starts
 from twofold.ir.replay import replay
 from twofold.ir.sums import Exists, Link, Start
@@ -176,6 +177,7 @@ class _RecordedConstruct:
 
     def stage(self, seeded: tuple[bool, ...], whole: bool) -> Pullback:
         """Make the node give what the gradient reads, in its place among the nodes."""
+        self.inline_calls()
         trace, old, segment = self.trace, self.node, g.Graph()
         builder = Builder(segment)
         builder.loc = old.loc
@@ -193,6 +195,18 @@ class _RecordedConstruct:
                            for name, value, condition, when in pullback.joined]
         self.replace(node, segment)
         return pullback
+
+    def inline_calls(self) -> None:
+        """Put what is called in the regions in the place of the calls: a call is the ops that it runs, in their
+        order."""
+        node, graph = self.node, self.trace.graph
+
+        def around() -> set[str]:
+            return set().union(symbols.symbols_in(graph.inputs), *map(symbols.brought, graph.nodes))
+        if any(inner.op is g.CALL for region in node.regions for inner in region.walk()):
+            node.regions = tuple([region.copy() for region in node.regions])
+            for region in node.regions:
+                inline_calls(region, lambda: self.trace.fresh("s"), around)
 
     def replace(self, node: g.Node, segment: g.Graph) -> None:
         """Put a node with further results in the place of the present one, together with the nodes that compute its

@@ -40,12 +40,18 @@ class Names:
         return self._fresh()
 
 
-def inline_calls(graph: g.Graph) -> bool:
-    """Replace all calls in `graph` and its regions, in place. Returns whether anything changed."""
-    return _inline(graph, graph, Names(graph), set)
+def inline_calls(graph: g.Graph, names: Callable[[], Dim] | None = None,
+                 around: Callable[[], set[str]] = set) -> bool:
+    """Replace all calls in `graph` and its regions, in place. Returns whether anything changed.
+
+    Args:
+        names: gives names for sizes that callees bring; by default such as the graph does not use.
+        around: gives the sizes that are known around the graph, if it is a region.
+    """
+    return _inline(graph, graph, names or Names(graph), around)
 
 
-def _inline(graph: g.Graph, top: g.Graph, names: Names, around: Callable[[], set[str]]) -> bool:
+def _inline(graph: g.Graph, top: g.Graph, names: Callable[[], Dim], around: Callable[[], set[str]]) -> bool:
     changed = False
     nodes: list[g.Node] = []
     replaced: dict[g.Value, g.Value] = {}
@@ -65,7 +71,7 @@ def _inline(graph: g.Graph, top: g.Graph, names: Names, around: Callable[[], set
         callee, sizes = node.regions[0].copy(), dict(node.attrs["sizes"])
         _inline(callee, callee, names, set)
         copies, results, sizes = inlined(callee, node.inputs, node.outputs, names, sizes)
-        _assume(top, callee, sizes)
+        _assume(graph, top, callee, sizes)
         assume_equal(graph, [dm.substitute(v.dims, sizes) for v in callee.inputs], node.inputs)
         rename_results(graph, top, node.outputs, results, have)
         nodes += copies
@@ -109,17 +115,18 @@ def assume_equal(graph: g.Graph, shapes: Sequence[Shape], values: Sequence[g.Val
     graph.guards = [*graph.guards, *recorder[before:]]
 
 
-def _assume(top: g.Graph, callee: g.Graph, sizes: Mapping[str, DimLike]) -> None:
+def _assume(graph: g.Graph, top: g.Graph, callee: g.Graph, sizes: Mapping[str, DimLike]) -> None:
+    """From here on `graph`, which may be a region that does not run, assumes what a callee does."""
     if not callee.guards:
         return
-    with dm.recording(dm.assumed(top.guards)) as recorder:
+    with dm.recording(dm.assumed(top.guards if graph is top else [*top.guards, *graph.guards])) as recorder:
         before = len(recorder)
         for guard in callee.guards:
             new = renamed(guard, sizes)
             recorder.origin = lambda new=new: new.origin
             if not dm.require(new.left, new.op, new.right):
                 raise ValueError(f"the call of {callee.name} breaks its guard {guard}")
-    top.guards = [*top.guards, *recorder[before:]]
+    graph.guards = [*graph.guards, *recorder[before:]]
 
 
 def inlined(region: g.Graph, operands: Sequence[g.Value], results: Sequence[g.Value], names: Callable[[], Dim],

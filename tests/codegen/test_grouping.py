@@ -67,6 +67,14 @@ def test_an_update_waits_for_its_rate() -> None:
     assert len(steps(update, normal(300), np.abs(normal(300)))) <= 3
 
 
+def test_a_kernel_that_moves_takes_over_another() -> None:
+    """What limits the first operand: the second is made apart, the third by a product, behind which the kernel goes."""
+    def limited(x: Any, y: Any, z: Any) -> Any:
+        low, value = tf.tanh(x), tf.exp(y)
+        return tf.clip_by_value(value, low, tf.matmul(z, z))
+    assert len(steps(limited, *[normal(8, 8) for _ in range(3)])) == 2
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_updates_of_many_variables_are_one_kernel(threads: int) -> None:
     sizes = (5000, 70000, 3, 800, 64)

@@ -502,3 +502,53 @@ def test_of_two_names_one_decides_and_the_other_is_used(one_value: Function, use
     for gradient in (derived(compiled(program)), compiled(derived(program))):
         for n in map(tf.constant, range(3)):
             np.testing.assert_array_equal(gradient(x, y, n), derived(program)(x, y, n))
+
+
+def of_two(a: tf.Tensor, b: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    return b, tf.cond(a[0] < a[1], lambda: b, lambda: a)
+
+
+helper_of_two = compiled(of_two)
+
+
+def called_on_a_side_of_a_side(y: tf.Tensor, helper: Function) -> tf.Tensor:
+    v, w = tf.sigmoid(y), y
+    if tf.reduce_max(y) > 0.1:
+        if v[0] < v[1]:
+            u, s = helper(v, y)
+            v = u * tf.reduce_sum(s * s) * 0.1
+        w = y - v
+    return tf.reduce_sum(tf.where(w > y, w, y * 0.5)) + tf.reduce_sum(v * v)
+
+
+def test_names_of_what_a_side_calls() -> None:
+    """A side that calls a decorated helper, which gives back arguments, does the ops of the helper."""
+    gradient = compiled(derived(lambda y: called_on_a_side_of_a_side(y, helper_of_two)))
+    wanted = derived(lambda y: called_on_a_side_of_a_side(y, of_two))
+    for seed in range(12):
+        y = numbers(12, seed)
+        assert_bits(gradient(y), wanted(y))
+
+
+def doubled(b: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    return b * b, b
+
+
+helper_doubled = compiled(doubled)
+
+
+def read_under_two_names(y: tf.Tensor, helper: Function) -> tf.Tensor:
+    """No round changes what the helper gives back, which is what the loop begins with and reads itself."""
+    v, u = helper(y)
+    s, t = y, v
+    for _ in tf.range(2):
+        v = v * u[0]
+        s = t
+        t = tf.cos(y)
+    return tf.reduce_sum(s * y) + tf.reduce_sum(v)
+
+
+def test_of_an_operand_that_is_there_twice() -> None:
+    wanted = derived(lambda y: read_under_two_names(y, doubled))
+    for gradient in placements(lambda y: read_under_two_names(y, helper_doubled), 1):
+        assert_bits(gradient(numbers(12)), wanted(numbers(12)))

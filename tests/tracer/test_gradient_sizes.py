@@ -383,9 +383,9 @@ BRANCHES = [one_side, one_of_two, both_sides, two_results, two_names_of_one, two
             branches_of_rounds]
 
 
-def check(f: Function, order: int, rounds: tuple[int, ...]) -> None:
+def check(f: Function, order: int, rounds: tuple[int, ...], count: int = 200) -> None:
     """Of second derivatives, `tf.function` around `f` alone and around all stand for the other placements."""
-    b, every = numbers(200) * 0.1, placements(f, order)[::order]
+    b, every = numbers(count) * 0.1, placements(f, order)[::order]
     for n in map(tf.constant, rounds):
         wanted = derived(f, order)(b, n)
         for g in every:
@@ -423,3 +423,18 @@ def test_a_decorated_helper_under_plain_tapes(same: bool, order: int) -> None:
     plain, traced = derived(program(results), order), derived(program(compiled(results)), order)
     for n in map(tf.constant, range(4)):
         assert_bits(traced(b, n), plain(b, n))
+
+
+def test_what_a_side_that_does_not_run_assumes_of_sizes() -> None:
+    """A helper there has an array that grows, whose size is assumed to be known."""
+    @compiled
+    def helper(a: tf.Tensor) -> tf.Tensor:
+        array = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        for i in tf.range(3):
+            array = array.write(i, a[:4])
+        v = tf.reshape(array.stack(), [-1])
+        return tf.abs(v) * a + v
+
+    def f(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(tf.cos(b[2:])) if n > 0 else tf.reduce_sum(helper(b) * b)
+    check(f, 1, (0, 1), 12)
