@@ -39,11 +39,11 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "build" / "bench"
 RESULTS = HERE / "results"
-AREAS = ("eager", "compiled", "kernels", "data", "training", "cold")
+AREAS = ("eager", "compiled", "kernels", "data", "training", "memory", "cold")
 OURS = "twofold"
 BEFORE = "before"  # another version of twofold, in an interpreter of its own
 
-Samples = dict[str, list[float]]  # peer -> seconds, one a round
+Samples = dict[str, list[float]]  # peer -> seconds, or what else an area measures (`UNIT` there), one a round
 
 
 def python_of(peer: str) -> str:
@@ -156,7 +156,7 @@ def measure_case(peers: list[Peer], case: str, tolerance: float, rounds: int) ->
 
 
 def run_process(peer: str, code: str, cache: str) -> float | None:
-    """The seconds that `code` prints in a fresh process; None if it fails."""
+    """The figure that `code` prints in a fresh process; None if it fails."""
     command = [python_of(peer), "-c", code]
     # Not in this checkout, where another version's interpreter would find this one's package.
     done = subprocess.run(command, capture_output=True, text=True, env=environment(TWOFOLD_CACHE_DIR=cache), cwd=HERE)
@@ -187,12 +187,12 @@ def median(values: list[float]) -> float | None:
     return statistics.median(known) if known else None
 
 
-def summary(samples: Samples) -> dict[str, dict[str, float | None]]:
-    """Median seconds of every peer, and the median of twofold's time over theirs, round by round."""
+def summary(samples: Samples, unit: str = "seconds") -> dict[str, dict[str, float | None]]:
+    """The median figure of every peer, and the median of twofold's over theirs, round by round."""
     ours = samples.get(OURS, [])
     return {
         name: {
-            "seconds": median(values),
+            unit: median(values),
             "ratio": median([a / b for a, b in zip(ours, values, strict=True)]) if ours and name != OURS else None,
         }
         for name, values in samples.items()
@@ -207,13 +207,22 @@ def as_time(seconds: float) -> str:
     return f"{seconds / 1e-9:.3g} ns"
 
 
+def as_size(size: float) -> str:
+    """Three digits in the unit that suits."""
+    for unit, number in (("GiB", 2**30), ("MiB", 2**20)):
+        if size >= number:
+            return f"{size / number:.3g} {unit}"
+    return f"{size / 2**10:.3g} KiB"
+
+
 def cell(row: dict[str, dict[str, float | None]], name: str) -> str:
-    """`1.2 us (0.61)`: a peer's time and twofold's time over it."""
-    entry = row.get(name)
-    if entry is None or entry["seconds"] is None:
+    """`1.2 us (0.61)`: a peer's figure and twofold's over it."""
+    entry = row.get(name, {})
+    figure = next((show(value) for unit, show in (("seconds", as_time), ("bytes", as_size))
+                   if (value := entry.get(unit)) is not None), None)
+    if figure is None:
         return "-"
-    ratio = "" if entry["ratio"] is None else f" ({entry['ratio']:.2f})"
-    return as_time(entry["seconds"]) + ratio
+    return figure if entry["ratio"] is None else f"{figure} ({entry['ratio']:.2f})"
 
 
 def floor_cell(row: dict[str, dict[str, float | None]], least: tuple[float, str] | None) -> str:
@@ -310,7 +319,7 @@ def run_area(area: str, wanted_peers: list[str], wanted_cases: list[str], rounds
     for peer in present:
         peer.close()
 
-    rows = {case: summary(times) for case, times in samples.items()}
+    rows = {case: summary(figures, getattr(module, "UNIT", "seconds")) for case, figures in samples.items()}
     date = datetime.date.today().isoformat()
     limits = highest(before, machine_limits()) if works else {}
     least = importlib.import_module("floors").least

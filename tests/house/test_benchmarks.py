@@ -70,6 +70,22 @@ def test_the_least_time_is_that_of_the_narrower_limit():
     assert runner.highest({"copy": 1.0}, None, {"copy": 2.0}) == {"copy": 2.0} and runner.highest(None) == {}
 
 
+def test_areas_may_measure_bytes():
+    row = runner.summary({"torch": [3 << 20, 2 << 20], "twofold": [1 << 20, 1 << 20]}, "bytes")
+    assert (runner.cell(row, "torch"), runner.cell(row, "twofold"), runner.cell(row, "jax")) == (
+        "2.5 MiB (0.42)", "1 MiB", "-")
+    assert [runner.as_size(n) for n in (512, 3 << 30)] == ["0.5 KiB", "3 GiB"]
+
+
+def test_memory_of_steps_is_measured(tmp_path):
+    command = [sys.executable, ROOT / "benchmarks" / "runner.py", "memory", "--rounds", "1", "--out", tmp_path,
+               "--peers", "twofold", "--cases", "cnn_b_step"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    row, = json.loads((tmp_path / "memory.json").read_text())["median"].values()
+    assert row["twofold"]["bytes"] > 1 << 20  # the first convolution's result alone is 3 MiB
+
+
 def test_figures_are_kept_by_processor(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "RESULTS", tmp_path / "results")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from placements import Function, assert_bits, compiled, derived, numbers, placements
 
@@ -396,6 +397,14 @@ def check(f: Function, order: int, rounds: tuple[int, ...], count: int = 200) ->
 @pytest.mark.parametrize("f", LOOPS, ids=lambda f: f.__name__)
 def test_loops(f: Function, order: int) -> None:
     check(f, order, (0, 1, 3))
+
+
+@pytest.mark.parametrize("f", [grown, exchanged, replaced, taken_over], ids=lambda f: f.__name__)
+def test_third_order(f: Function) -> None:
+    """Up to last bits."""
+    b, gradient = tf.cast(numbers(9) * 0.3, tf.float64), derived(compiled(f), 3)
+    for n in map(tf.constant, (0, 1, 3)):
+        np.testing.assert_allclose(gradient(b, n), derived(f, 3)(b, n), rtol=1e-9)
 
 
 @pytest.mark.parametrize("order", [1, 2])
