@@ -23,7 +23,7 @@ from twofold.ir.scalar import Instr, Scalar
 from . import llvm_lanes, llvm_memory, llvm_module, llvm_ops, llvm_teams, llvm_vectors, loop_verify
 from .llvm_memory import AliasScopes, Unique
 from .llvm_variables import Contents, Exit, settled
-from .llvm_writer import Writer
+from .llvm_writer import TextBuilder
 from .statements import (
     TEAM_OPS,
     VECTOR_OPS,
@@ -135,7 +135,7 @@ class _FunctionEmitter:
                  apart: bool = False, heap: bool = False, numbers: Mapping[int, int] | None = None) -> None:
         self.fn, self.values, self.short, self.heap, self.numbers = fn, values, short, heap, numbers or {}
         self.entry = fn.append_basic_block("entry")
-        self.b = Writer(self.entry)
+        self.b = TextBuilder(self.entry)
         self.passed: dict[int, ir.Value] = {}  # constants that are arguments
         self.args_pointer: Pointer | None = None
         self.args: ir.Value | None = None

@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
-__all__ = ["Line", "Writer"]
+__all__ = ["TextLine", "TextBuilder"]
 
 _I1, _VOID = ir.IntType(1), ir.VoidType()
 _COMPARED = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
-class Line(ir.Value):
+class TextLine(ir.Value):
     """An instruction that is written already."""
 
     __slots__ = ("type", "reference", "text")
@@ -44,8 +44,8 @@ class Line(ir.Value):
         return self.text
 
 
-def _binary(op: str) -> Callable[..., Line]:
-    def wrapped(self: Writer, lhs: ir.Value, rhs: ir.Value, name: str = "", flags: Sequence[str] = ()) -> Line:
+def _binary(op: str) -> Callable[..., TextLine]:
+    def wrapped(self: TextBuilder, lhs: ir.Value, rhs: ir.Value, name: str = "", flags: Sequence[str] = ()) -> TextLine:
         kind = lhs.type
         if kind is not rhs.type and kind != rhs.type:
             raise ValueError(f"{op} of {kind} and {rhs.type}")
@@ -55,7 +55,7 @@ def _binary(op: str) -> Callable[..., Line]:
 
 
 def _cast(op: str) -> Callable[..., ir.Value]:
-    def wrapped(self: Writer, value: ir.Value, to: ir.Type, name: str = "") -> ir.Value:
+    def wrapped(self: TextBuilder, value: ir.Value, to: ir.Type, name: str = "") -> ir.Value:
         kind = value.type
         if kind is to or kind == to:
             return value
@@ -63,7 +63,7 @@ def _cast(op: str) -> Callable[..., ir.Value]:
     return wrapped
 
 
-class Writer(ir.IRBuilder):
+class TextBuilder(ir.IRBuilder):
     """The builder."""
 
     def __init__(self, block: ir.Block) -> None:
@@ -73,10 +73,10 @@ class Writer(ir.IRBuilder):
             function.line_numbers = itertools.count()
         self._numbers = function.line_numbers  # of a function, whose blocks others may write to as well
 
-    def write(self, kind: ir.Type, text: str) -> Line:
+    def write(self, kind: ir.Type, text: str) -> TextLine:
         """Adds an instruction with a value."""
         reference = f"%v{next(self._numbers)}"
-        line = Line(kind, reference, f"{reference} = {text}")
+        line = TextLine(kind, reference, f"{reference} = {text}")
         self._block.instructions.insert(self._anchor, line)
         self._anchor += 1
         return line
@@ -91,29 +91,31 @@ class Writer(ir.IRBuilder):
     fptoui, fptosi, uitofp, sitofp = _cast("fptoui"), _cast("fptosi"), _cast("uitofp"), _cast("sitofp")
     ptrtoint, inttoptr = _cast("ptrtoint"), _cast("inttoptr")
 
-    def _compare(self, op: str, lhs: ir.Value, rhs: ir.Value) -> Line:
+    def _compare(self, op: str, lhs: ir.Value, rhs: ir.Value) -> TextLine:
         kind = lhs.type
         out = ir.VectorType(_I1, kind.count) if isinstance(kind, ir.VectorType) else _I1
         return self.write(out, f"{op} {kind} {lhs.get_reference()}, {rhs.get_reference()}")
 
-    def icmp_signed(self, cmpop: str, lhs: ir.Value, rhs: ir.Value, name: str = "") -> Line:
+    def icmp_signed(self, cmpop: str, lhs: ir.Value, rhs: ir.Value, name: str = "") -> TextLine:
         """A comparison of integers."""
         return self._compare(f"icmp {'' if cmpop in ('==', '!=') else 's'}{_COMPARED[cmpop]}", lhs, rhs)
 
-    def icmp_unsigned(self, cmpop: str, lhs: ir.Value, rhs: ir.Value, name: str = "") -> Line:
+    def icmp_unsigned(self, cmpop: str, lhs: ir.Value, rhs: ir.Value, name: str = "") -> TextLine:
         """A comparison of integers without a sign, or of addresses."""
         return self._compare(f"icmp {'' if cmpop in ('==', '!=') else 'u'}{_COMPARED[cmpop]}", lhs, rhs)
 
-    def fcmp_ordered(self, cmpop: str, lhs: ir.Value, rhs: ir.Value, name: str = "", flags: Sequence[str] = ()) -> Line:
+    def fcmp_ordered(self, cmpop: str, lhs: ir.Value, rhs: ir.Value, name: str = "",
+                     flags: Sequence[str] = ()) -> TextLine:
         """A comparison of floats, false for NaN."""
         return self._compare(f"fcmp {'o' + _COMPARED[cmpop] if cmpop in _COMPARED else cmpop}", lhs, rhs)
 
     def fcmp_unordered(self, cmpop: str, lhs: ir.Value, rhs: ir.Value, name: str = "",
-                       flags: Sequence[str] = ()) -> Line:
+                       flags: Sequence[str] = ()) -> TextLine:
         """A comparison of floats, true for NaN."""
         return self._compare(f"fcmp {'u' + _COMPARED[cmpop] if cmpop in _COMPARED else cmpop}", lhs, rhs)
 
-    def select(self, cond: ir.Value, lhs: ir.Value, rhs: ir.Value, name: str = "", flags: Sequence[str] = ()) -> Line:
+    def select(self, cond: ir.Value, lhs: ir.Value, rhs: ir.Value, name: str = "",
+               flags: Sequence[str] = ()) -> TextLine:
         """One of two values."""
         return self.write(lhs.type, f"select {cond.type} {cond.get_reference()}, {lhs.type} {lhs.get_reference()}, "
                                     f"{rhs.type} {rhs.get_reference()}")
@@ -144,14 +146,14 @@ class Writer(ir.IRBuilder):
         text = f"call {result} {fn.get_reference()}({given})"
         return self._done(text) if isinstance(result, ir.VoidType) else self.write(result, text)
 
-    def store(self, value: ir.Value, ptr: ir.Value, align: int | None = None) -> Line:
+    def store(self, value: ir.Value, ptr: ir.Value, align: int | None = None) -> TextLine:
         """Puts a value into memory."""
         end = "" if align is None else f", align {align}"
         return self._done(f"store {value.type} {value.get_reference()}, {ptr.type} {ptr.get_reference()}{end}")
 
-    def _done(self, text: str) -> Line:
+    def _done(self, text: str) -> TextLine:
         """Adds an instruction without a value."""
-        line = Line(_VOID, "", text)
+        line = TextLine(_VOID, "", text)
         self._block.instructions.insert(self._anchor, line)
         self._anchor += 1
         return line

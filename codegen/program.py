@@ -24,7 +24,7 @@ from twofold.ir.dims import Dim
 
 from . import alike, gemm_shapes, llvm_cpu, planner, program_rows, sizes
 from .backend import Backend
-from .llvm_writer import Writer
+from .llvm_writer import TextBuilder
 from .operands import Argument, Library
 from .plan import Plan, Step, batch_arguments, parts_of
 from .program_entry import EntryWriter, entry_function
@@ -191,7 +191,7 @@ def _dispatcher(module: ir.Module, name: str, arguments: Sequence[Sequence[Argum
     """The kernel of a `Batch`: each part runs over its share of the range."""
     fn = ir.Function(module, llvm_cpu.KERNEL, name)
     fn.linkage = "internal"
-    b = Writer(fn.append_basic_block("entry"))
+    b = TextBuilder(fn.append_basic_block("entry"))
     start, stop, args = fn.args
     begin: ir.Value = _I64(0)
     at = len(arguments)

@@ -15,7 +15,7 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 
 from . import sizes, step_calls
-from .llvm_writer import Writer
+from .llvm_writer import TextBuilder
 from .operands import Argument, Library, Memory, PartialResults, Slot, Within, Work, bytes_of
 from .plan import Branch, Copy, Plan, RowBlocks, Shares, Step, Tree, While
 from .statements import Kernel
@@ -54,7 +54,7 @@ class EntryWriter(sizes.Arithmetic):
         self.plan, self.fn, self.calls, self.timed = plan, fn, calls, timed
         self.by_rows = by_rows
         self.fn.attributes.add("nounwind")
-        self.b = Writer(self.fn.append_basic_block("entry"))
+        self.b = TextBuilder(self.fn.append_basic_block("entry"))
         self.first = self.b.block
         self.table = StepTable(fn.module, fn.name) if plan.is_long and tabled else None
         self.rows: dict[int, int] = {}  # of steps, by their number

@@ -17,7 +17,7 @@ from twofold.ir import graph as g
 from twofold.ir.dim_expr import Atom, Mono, divided, without_number
 from twofold.ir.dims import Dim, DimLike
 
-from .llvm_writer import Writer
+from .llvm_writer import TextBuilder
 
 __all__ = ["BOUND", "Arithmetic", "write_plan", "compiled_as_written"]
 
@@ -159,7 +159,7 @@ def write_plan(module: ir.Module, symbols: Sequence[str], out: Sequence[DimLike]
     """
     fn = ir.Function(module, ir.FunctionType(_I64, [_PTR, _PTR]), "plan")
     fn.attributes.add("nounwind")
-    b = Writer(fn.append_basic_block("plan"))
+    b = TextBuilder(fn.append_basic_block("plan"))
     numbers = Arithmetic(b, fn.args[0], symbols)
     numbers.sums(sums)
     for n, size in enumerate(out):

@@ -15,7 +15,7 @@ from llvmlite import ir
 
 from . import step_calls
 from .llvm_loops import each
-from .llvm_writer import Writer
+from .llvm_writer import TextBuilder
 from .operands import Argument
 from .step_calls import word
 
@@ -168,7 +168,7 @@ class StepTable:
         fn.linkage = "internal"
         for attribute in ("nounwind", "noinline"):
             fn.attributes.add(attribute)
-        return Writer(fn.append_basic_block("begin")), fn
+        return TextBuilder(fn.append_basic_block("begin")), fn
 
     def _filler(self) -> ir.Function:
         """The function `(values, bases, constants, count)` that computes all that have a base."""

@@ -16,7 +16,7 @@ tells values apart there.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
-from functools import cache, reduce
+from functools import reduce
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from . import ops
@@ -50,12 +50,39 @@ class _Late(NamedTuple):
     exists: Exists
 
 
+class _Condition:
+    """What is computed of two conditions when it is first asked for, once.
+
+    Sums that grow in many places have conditions of hundreds of others, one within another: they are computed one by
+    one, each after its own two, and not by calls within calls.
+    """
+
+    __slots__ = ("op", "parts", "value")
+
+    def __init__(self, op: Callable[[Any, Any], Results], one: Holds, other: Holds) -> None:
+        self.op, self.parts, self.value = op, (one, other), None
+
+    def __call__(self) -> Results:
+        waiting: list[_Condition] = [self]
+        while waiting:
+            condition = waiting[-1]
+            unknown = [c for c in condition.parts if isinstance(c, _Condition) and c.value is None]
+            if condition.value is None and unknown:
+                waiting.append(unknown[0])
+                continue
+            if condition.value is None:
+                one, other = condition.parts
+                condition.value = condition.op(one(), other())
+            waiting.pop()
+        return self.value
+
+
 def _and(one: Holds, other: Holds) -> Holds:
-    return cache(lambda: ops.logical_and(one(), other()))
+    return _Condition(ops.logical_and, one, other)
 
 
 def _or(one: Holds, other: Holds) -> Holds:
-    return cache(lambda: ops.logical_or(one(), other()))
+    return _Condition(ops.logical_or, one, other)
 
 
 def both(one: Exists, other: Exists) -> Exists:

@@ -34,7 +34,8 @@ _FORMAT = 2  # raise it when the same source would compile to different code
 # What compiles kernels: the modules of `codegen` that give their source its meaning, the first of which compiles, and
 # the packages whose releases count.
 COMPILERS = {"llvm": (("llvm_cpu", "llvm_lanes", "llvm_memory", "llvm_module", "llvm_ops", "llvm_variables",
-                       "llvm_vectors", "llvm_writer", "loop", "statements", "target", "value_types"), ("llvmlite",)),
+                       "llvm_teams", "llvm_vectors", "llvm_writer", "loop", "statements", "target", "value_types"),
+                      ("llvmlite",)),
              "numba": (("numba_cpu", "llvm_module", "llvm_ops", "target"), ("llvmlite", "numba"))}
 
 _compiled: dict[Hashable, Compiled] = {}

@@ -82,7 +82,7 @@ def cross_entropy(dtype: DType, labels: DType, by_team: bool = False) -> Kernel:
     return b.finish()
 
 
-class _Accumulators:
+class _NumbersOfLanes:
     """A number for each lane (`lanes.LaneAccumulators`)."""
 
     def __init__(self, b: LoopBuilder, memory: Pointer, start: float, join: _Join) -> None:
@@ -113,7 +113,7 @@ class _RowLanes:
 
     def reduced(self, count: Scalar, start: float, join: _Join, element: Callable[[Scalar], Scalar]) -> Scalar:
         """`count` elements joined in the one order (`codegen/lanes.py`)."""
-        own, ends = (_Accumulators(self.b, memory, start, join) for memory in (self.own, self.ends))
+        own, ends = (_NumbersOfLanes(self.b, memory, start, join) for memory in (self.own, self.ends))
         lanes.sweep(self.b, [own], [ends], count, lambda lane, i, into: into[0].take(lane, element(i)))
         return ends.get(self.b.const(0, dt.int64))[0]
 
@@ -134,7 +134,7 @@ class _TeamLane:
 
     def reduced(self, count: Scalar, start: float, join: _Join, element: Callable[[Scalar], Scalar]) -> Scalar:
         """`_RowLanes.reduced`, for all threads of the team."""
-        own = _OwnAccumulator(self.b, self.b.const(start, self.dtype), join)
+        own = _NumberOfLane(self.b, self.b.const(start, self.dtype), join)
         lanes.sweep_by_team(self.b, [own], count, lambda lane, i, into: into[0].join([element(i)]))
         return self.b.leading(own.cell.get())
 
@@ -145,7 +145,7 @@ class _TeamLane:
         return self.b.and_(condition, self.b.eq(self.b.lane(), 0))
 
 
-class _OwnAccumulator:
+class _NumberOfLane:
     """The number of one lane, in a register (`lanes.TeamAccumulators`)."""
 
     def __init__(self, b: TeamBuilder, start: Scalar, join: _Join) -> None:

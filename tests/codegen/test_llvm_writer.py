@@ -8,7 +8,7 @@ import pytest
 from llvmlite import ir
 
 from twofold.codegen import conv_kernels, gemm_kernels, gemm_shapes, llvm_cpu, llvm_module, schedule
-from twofold.codegen.llvm_writer import Writer
+from twofold.codegen.llvm_writer import TextBuilder
 from twofold.codegen.loop import Kernel
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
@@ -49,12 +49,12 @@ def code(kernels: list[Kernel], apart: bool) -> bytes:
 @pytest.mark.parametrize("name", KERNELS)
 def test_code_is_the_same(name: str, apart: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     written = code(KERNELS[name](), apart)
-    monkeypatch.setattr(llvm_cpu, "Writer", ir.IRBuilder)
+    monkeypatch.setattr(llvm_cpu, "TextBuilder", ir.IRBuilder)
     assert code(KERNELS[name](), apart) == written
 
 
 def test_operands_of_different_types_are_refused() -> None:
     fn = ir.Function(ir.Module(), ir.FunctionType(ir.VoidType(), [ir.IntType(32), ir.IntType(64)]), "f")
-    b = Writer(fn.append_basic_block())
+    b = TextBuilder(fn.append_basic_block())
     with pytest.raises(ValueError, match="add of i32 and i64"):
         b.add(*fn.args)

@@ -81,8 +81,11 @@ def test_other_dtypes(name, dtype):
 # -- one program -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ALL)
 def test_a_step_is_one_program_with_one_update(name):
-    """The updates of all variables are one kernel, but for optimizers that need lengths of whole variables."""
-    x, y = tf.constant(np.ones((8, 200), np.float32)), tf.constant(np.arange(8) % 4)
+    """The updates of all variables are one kernel, but for optimizers that need lengths of whole variables.
+
+    The batch is larger than the inner sizes of products that have epilogues, as updates of few instructions may be.
+    """
+    x, y = tf.constant(np.ones((264, 200), np.float32)), tf.constant(np.arange(264) % 4)
     variables = [tf.Variable(np.full(shape, 0.01, np.float32)) for shape in ((200, 64), (64,), (64, 10), (10,))]
     optimizer = getattr(optimizers, name)(0.01)
 
