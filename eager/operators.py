@@ -46,7 +46,7 @@ _GUARDED: dict[type, tuple[str, ...]] = {
              "__hash__", "__round__", "__format__", "set_shape", "gpu"),
     Variable: ("__init__", "__getitem__", "__setitem__", "__len__", "__iter__", "__hash__", "assign", "assign_add",
                "assign_sub"),
-    GradientTape: ("__enter__", "watch", "gradient", "jacobian", "batch_jacobian"),
+    GradientTape: ("__init__", "__enter__", "watch", "gradient", "jacobian", "batch_jacobian"),
     ForwardAccumulator: ("__init__", "__enter__", "jvp"),
     SliceMethods: ("assign", "assign_add", "assign_sub"),
     ScatterMethods: tuple(name for name in vars(ScatterMethods) if not name.startswith("_")),

@@ -378,7 +378,9 @@ class GradientTape:
                 raise TypeError("Argument `target` should be a list or nested structure of Tensors or Variables, "
                                 "but received None.")
             # A variable's value here and now, also in a trace; Python numbers depend on nothing.
-            value: Any = target._current() if hasattr(target, "_current") else target
+            value: Any = target
+            if type(target) is not Tensor and hasattr(target, "_current"):
+                value = target._current()
             number = getattr(value, "_id", 0)
             if number not in self._tracked:
                 continue
@@ -468,7 +470,7 @@ def _is_smooth(x: Readable) -> bool:
     return x._memory.dtype.num in _SMOOTH if type(x) is Tensor else x.dtype.is_differentiable
 
 
-_one: dict[np.dtype, np.ndarray] = {}
+_one: dict[int, np.ndarray] = {}  # by the number of the dtype
 
 
 def _ones(x: Tensor) -> Any:  # a tensor of this mode
@@ -477,9 +479,9 @@ def _ones(x: Tensor) -> Any:  # a tensor of this mode
     a = x._memory
     if a.ndim:
         return wrap(np.ones(a.shape, a.dtype))
-    array = _one.get(a.dtype)
+    array = _one.get(a.dtype.num)
     if array is None:
-        array = _one[a.dtype] = np.ones((), a.dtype)
+        array = _one[a.dtype.num] = np.ones((), a.dtype)
     return wrap(array)
 
 
