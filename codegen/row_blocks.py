@@ -14,7 +14,8 @@ is no part of it, runs before, or behind where it needs what the chain writes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence, Set
 
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
@@ -155,21 +156,45 @@ class _StepLine:
                 return False
         return True
 
-    def apart(self, one: int, others: Iterable[int]) -> bool:
-        """Whether a step touches nothing that some others write, and the other way round."""
-        return all(self.touched[one].isdisjoint(self.written(n)) and self.written(one).isdisjoint(self.touched[n])
-                   for n in others)
-
     def behind(self, members: set[int]) -> list[int] | None:
         """What lies between members and can run behind them alone; None where something can run on neither side."""
         behind: list[int] = []
-        for other in range(min(members), max(members)):
-            if other in members or self.apart(other, [*behind, *[n for n in members if n < other]]):
-                continue
-            if not self.apart(other, [n for n in members if n > other]):
-                return None
-            behind.append(other)
+        earlier, later = _Accesses(), _Accesses()  # of what runs before the step in question, or after it
+        for n in members:
+            later.add(self, n)
+        for n in range(min(members), max(members)):
+            if n in members:
+                later.remove(self, n)
+                earlier.add(self, n)
+            elif earlier.meets(self, n):
+                if later.meets(self, n):
+                    return None
+                behind.append(n)
+                earlier.add(self, n)
         return behind
+
+
+class _Accesses:
+    """How many of some steps touch, and how many may write, each piece of memory."""
+
+    def __init__(self) -> None:
+        self.touched: Counter[Memory] = Counter()
+        self.written: Counter[Memory] = Counter()
+
+    def add(self, line: _StepLine, number: int) -> None:
+        """Adds a step."""
+        self.touched.update(line.touched[number])
+        self.written.update(line.written(number))
+
+    def remove(self, line: _StepLine, number: int) -> None:
+        """Takes a step away that was added."""
+        self.touched.subtract(line.touched[number])
+        self.written.subtract(line.written(number))
+
+    def meets(self, line: _StepLine, number: int) -> bool:
+        """Whether a step touches what one of them writes, or the other way round."""
+        return any(self.written[memory] for memory in line.touched[number]) or any(
+            self.touched[memory] for memory in line.written(number))
 
 
 class _Chain:
