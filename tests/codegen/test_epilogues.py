@@ -14,17 +14,18 @@ import ml_dtypes
 import numpy as np
 import pytest
 import thread_orders
+from thread_orders import same_bits, traced_for
 
 import twofold as tf
 from twofold.codegen import epilogues, gemm_shapes, plan_text, planner, row_blocks, target
-from twofold.codegen.plan import Plan, Shares, Step
+from twofold.codegen.plan import Plan, Step
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import passes
-from twofold.runtime import reference, threads
+from twofold.runtime import reference
 from twofold.runtime.compiled import Native
-from twofold.runtime.cpu import CPU, cpu
-from twofold.tracer.traced import Traced, trace
+from twofold.runtime.cpu import cpu
+from twofold.tracer.traced import trace
 
 _BLOCK = gemm_shapes.BLOCK
 
@@ -32,30 +33,14 @@ _BLOCK = gemm_shapes.BLOCK
 @pytest.fixture
 def small_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Small products have epilogues, and threads share small steps."""
-    monkeypatch.setattr(CPU, "shares", lambda self, work: Shares(work, 0, 1))
     monkeypatch.setattr(epilogues, "_LEAST", 0)
-    threads.set_num_threads(3)  # for which steps are planned
-    yield
-    threads.set_num_threads(0)
-
-
-def traced_for(fn: Callable[..., Any], arrays: Sequence[np.ndarray],
-               shapes: Sequence[Sequence[int | None]] | None = None) -> Traced:
-    return trace(fn, [tf.TensorSpec(a.shape if shapes is None else shapes[n], a.dtype) for n, a in enumerate(arrays)],
-                 "f")
+    with thread_orders.three_share_all(monkeypatch):
+        yield
 
 
 def finished(plan: Plan) -> list[Step]:
     """The steps that have an epilogue."""
     return [step for step in plan.steps if step.epilogue is not None]
-
-
-def same_bits(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> None:
-    assert [(g.shape, g.dtype) for g in got] == [(w.shape, w.dtype) for w in want]
-    for g, w in zip(got, want, strict=True):
-        if g.dtype.kind not in "iub":
-            g, w = (np.where(np.isnan(x), np.array(np.nan, x.dtype), x) for x in (g, w))
-        assert g.tobytes() == w.tobytes()
 
 
 def held(fn: Callable[..., Any], arrays: Sequence[np.ndarray], count: int = 1,

@@ -14,45 +14,30 @@ import ml_dtypes
 import numpy as np
 import pytest
 import thread_orders
+from thread_orders import same_bits, traced_for
 
 import twofold as tf
 from twofold.codegen import plan_text, planner, row_blocks
-from twofold.codegen.plan import Plan, Shares
+from twofold.codegen.plan import Plan
 from twofold.ir import dims as dm
 from twofold.ir import passes
 from twofold.runtime import reference, threads
 from twofold.runtime.compiled import Native
-from twofold.runtime.cpu import CPU, cpu
-from twofold.tracer.traced import Traced, trace
+from twofold.runtime.cpu import cpu
 
 
 @pytest.fixture
 def small_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Windows are worth it for small matrices, and threads share small steps."""
-    monkeypatch.setattr(CPU, "shares", lambda self, work: Shares(work, 0, 1))
     monkeypatch.setattr(row_blocks, "_WORTH", 0)
     monkeypatch.setattr(row_blocks, "_EACH", 0)
-    threads.set_num_threads(3)  # for which steps are planned
-    yield
-    threads.set_num_threads(0)
-
-
-def traced_for(fn: Callable[..., Any], arrays: Sequence[np.ndarray],
-               shapes: Sequence[Sequence[int | None]] | None = None) -> Traced:
-    return trace(fn, [tf.TensorSpec(a.shape if shapes is None else shapes[n], a.dtype) for n, a in enumerate(arrays)],
-                 "f")
+    with thread_orders.three_share_all(monkeypatch):
+        yield
 
 
 def planned(fn: Callable[..., Any], arrays: Sequence[np.ndarray],
             shapes: Sequence[Sequence[int | None]] | None = None) -> Plan:
     return planner.plan(passes.optimise(traced_for(fn, arrays, shapes).graph), cpu)
-
-
-def same_bits(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> None:
-    assert [(g.shape, g.dtype) for g in got] == [(w.shape, w.dtype) for w in want]
-    for g, w in zip(got, want, strict=True):
-        g, w = (np.where(np.isnan(x), np.array(np.nan, x.dtype), x) for x in (g, w))
-        assert g.tobytes() == w.tobytes()
 
 
 def held_together(fn: Callable[..., Any], arrays: Sequence[np.ndarray], regions: int | None = 1,

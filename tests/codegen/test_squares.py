@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import thread_orders
+from thread_orders import traced_for
 
 import twofold as tf
 from twofold.codegen import gemm_shapes, lockstep, planner, squares, statements
@@ -21,7 +22,6 @@ from twofold.ir import passes
 from twofold.runtime import reference, threads
 from twofold.runtime.compiled import Native
 from twofold.runtime.cpu import cpu
-from twofold.tracer.traced import Traced, trace
 
 DTYPES = [np.float32, np.float64, np.int32, np.int64, np.uint32, np.uint64, np.float16, ml_dtypes.bfloat16,
           np.int8, np.uint16, np.bool_, np.complex64]
@@ -46,12 +46,6 @@ def three_threads() -> Iterator[None]:
     threads.set_num_threads(3)
     yield
     threads.set_num_threads(0)
-
-
-def traced_for(fn: Callable[..., Any], arrays: Sequence[np.ndarray],
-               shapes: Sequence[Sequence[int | None]] | None = None) -> Traced:
-    return trace(fn, [tf.TensorSpec(a.shape if shapes is None else shapes[n], a.dtype) for n, a in enumerate(arrays)],
-                 "f")
 
 
 def holds(fn: Callable[..., Any], wanted: Sequence[np.ndarray], arrays: Sequence[np.ndarray],
