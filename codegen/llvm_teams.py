@@ -13,7 +13,7 @@ from twofold.ir.instructions import Immediate
 
 from .loop import TEAM
 
-__all__ = ["emit"]
+__all__ = ["emit", "special_register"]
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 _ALL = _I32(-1)  # of the threads, one a bit: they come to the instruction together
@@ -22,12 +22,17 @@ _ALL = _I32(-1)  # of the threads, one a bit: they come to the instruction toget
 def emit(b: ir.IRBuilder, op: str, args: Sequence[ir.Value], const: Immediate) -> ir.Value:
     """The value of instruction `op`, one of `statements.TEAM_OPS`."""
     if op == "lane":
-        read = b.module.declare_intrinsic("llvm.nvvm.read.ptx.sreg.laneid", (), ir.FunctionType(_I32, []))
-        return b.zext(b.call(read, []), _I64)
+        return special_register(b, "laneid")
     how, which = ("down", _I32(const)) if op == "further" else ("idx", _I32(0))
     kind = ir.FunctionType(_I32, [_I32] * 4)
     shuffle = b.module.declare_intrinsic(f"llvm.nvvm.shfl.sync.{how}.i32", (), kind)
     return _by_words(b, args[0], lambda word: b.call(shuffle, [_ALL, word, which, _I32(TEAM - 1)]))
+
+
+def special_register(b: ir.IRBuilder, name: str) -> ir.Value:
+    """A register that tells a thread which one it is, in its block or team, or how many there are."""
+    read = b.module.declare_intrinsic(f"llvm.nvvm.read.ptx.sreg.{name}", (), ir.FunctionType(_I32, []))
+    return b.zext(b.call(read, []), _I64)
 
 
 def _by_words(b: ir.IRBuilder, x: ir.Value, tell: Callable[[ir.Value], ir.Value]) -> ir.Value:

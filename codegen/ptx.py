@@ -18,6 +18,7 @@ from llvmlite import ir
 
 from . import llvm_cpu, llvm_module
 from . import target as targets
+from .llvm_teams import special_register
 from .statements import IntegerArgument, Kernel, walk
 
 __all__ = ["OLDEST", "target", "parameters", "text"]
@@ -25,7 +26,7 @@ __all__ = ["OLDEST", "target", "parameters", "text"]
 _TRIPLE = "nvptx64-nvidia-cuda"
 _VERSION = "+ptx63"  # the oldest that knows `OLDEST`; every driver of today takes it
 OLDEST = "sm_75"  # Turing; code for it also runs on what came later
-_I32, _I64, _GENERIC, _GLOBAL = ir.IntType(32), ir.IntType(64), ir.PointerType(), ir.PointerType(addrspace=1)
+_I64, _GENERIC, _GLOBAL = ir.IntType(64), ir.PointerType(), ir.PointerType(addrspace=1)
 
 
 def target(architecture: str = OLDEST) -> targets.Target:
@@ -94,8 +95,8 @@ def _entry(module: ir.Module, kernel: Kernel, name: str) -> None:
 @contextmanager
 def _own_iterations(b: ir.IRBuilder, total: ir.Value, team: int) -> Iterator[ir.Value]:
     """Writes a loop over the iterations that this thread's team has: as many apart as there are teams."""
-    count = b.mul(_register(b, "nctaid.x"), _register(b, "ntid.x"))
-    first = b.add(b.mul(_register(b, "ctaid.x"), _register(b, "ntid.x")), _register(b, "tid.x"))
+    count = b.mul(special_register(b, "nctaid.x"), special_register(b, "ntid.x"))
+    first = b.add(b.mul(special_register(b, "ctaid.x"), special_register(b, "ntid.x")), special_register(b, "tid.x"))
     if team > 1:
         count, first = b.udiv(count, _I64(team)), b.udiv(first, _I64(team))
     before, loop, done = b.block, b.append_basic_block("loop"), b.append_basic_block("done")
@@ -108,9 +109,3 @@ def _own_iterations(b: ir.IRBuilder, total: ir.Value, team: int) -> Iterator[ir.
     iteration.add_incoming(following, b.block)
     b.cbranch(b.icmp_signed("<", following, total), loop, done)
     b.position_at_end(done)
-
-
-def _register(b: ir.IRBuilder, name: str) -> ir.Value:
-    """A special register: a block's number, or a thread's in its block, or how many there are."""
-    read = b.module.declare_intrinsic(f"llvm.nvvm.read.ptx.sreg.{name}", (), ir.FunctionType(_I32, []))
-    return b.zext(b.call(read, []), _I64)
