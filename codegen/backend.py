@@ -52,7 +52,7 @@ class CompiledGraph(Protocol):
     def donated(self) -> dict[int, int]:
         """Output number -> the number of the input whose memory it takes, which a call overwrites."""
 
-    def __call__(self, arrays: Sequence[np.ndarray], sizes: dict[str, int]) -> list[np.ndarray]:
+    def __call__(self, arrays: Sequence[DeviceMemory], sizes: dict[str, int]) -> list[DeviceMemory]:
         """The outputs for row-major arrays.
 
         Raises:
@@ -72,9 +72,11 @@ class Backend(ABC):
         reorders: whether its products can leave the axes of a result in another order, where what reads it wants that.
         most_batches: how many batch dimensions its products take; None for any number.
         caches: what loops are tiled for.
+        is_host: whether its memory is the host's.
     """
 
     name = ""
+    is_host = True
     reorders = False
     most_batches: int | None = None
     caches = CACHES
