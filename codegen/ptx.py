@@ -3,8 +3,8 @@
 In: a finished `loop.Kernel`. Out: PTX text that the driver, or `ptxas`, turns into machine code. The instructions are
 those of the processor's code (`llvm_ops.py`), so that results are the same to the bit: products are not contracted with
 sums, subnormal numbers are kept, and division and square roots are rounded exactly. A kernel's result for an iteration
-of its outermost range does not depend on the range, so each thread, or team of threads, runs it over one iteration at a
-time.
+of its outermost range does not depend on the range, so each thread, warp, or block of threads, runs it over one
+iteration at a time.
 
 This is code alone: which kernels suit a GPU, memory and launching are not here.
 """
@@ -13,20 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from llvmlite import ir
 
-from . import llvm_cpu, llvm_module
+from . import llvm_cpu, llvm_module, llvm_teams
 from . import target as targets
 from .llvm_teams import special_register
+from .loop import TEAM
 from .statements import IntegerArgument, Kernel, walk
 
-__all__ = ["OLDEST", "target", "parameters", "block", "text", "module", "assembly"]
+__all__ = ["OLDEST", "Threads", "target", "threads", "parameters", "text", "module", "assembly"]
 
 _TRIPLE = "nvptx64-nvidia-cuda"
 _VERSION = "+ptx63"  # the oldest that knows `OLDEST`; every driver of today takes it
-_BLOCK = 128  # threads: whole teams, and enough to hide how long memory takes
 OLDEST = "sm_75"  # Turing; code for it also runs on what came later
+_BLOCK = 128  # threads of a block, where its size makes no difference
 _I64, _GENERIC, _GLOBAL = ir.IntType(64), ir.PointerType(), ir.PointerType(addrspace=1)
 
 
@@ -34,6 +36,20 @@ def target(architecture: str = OLDEST) -> targets.Target:
     """GPUs from an architecture on, such as "sm_75", for `target.use`. Threads have no vectors."""
     return targets.Target(_TRIPLE, architecture, _VERSION, 0, fused=True, half=True, wide=True, masks=False,
                           many_registers=True)
+
+
+class Threads(NamedTuple):
+    """How a kernel is launched: the threads of each block, and how many iterations these run at once. Memory that
+    blocks share is in the code."""
+
+    block: int
+    iterations: int
+
+
+def threads(kernel: Kernel) -> Threads:
+    """The blocks that run a kernel: so many as there are iterations, or fewer, each of which then runs several."""
+    block = max(kernel.team, _BLOCK)
+    return Threads(block, block // kernel.team) if kernel.team <= TEAM else Threads(kernel.team, 1)
 
 
 def parameters(kernel: Kernel) -> list[bool]:
@@ -47,9 +63,9 @@ def text(kernels: Mapping[str, Kernel], architecture: str = OLDEST) -> str:
     """PTX with an entry for each kernel, by its name.
 
     An entry takes the length of the kernel's range and the address of a status word, both of 64 bits, then the kernel's
-    arguments (`parameters`). Any number of threads share the range, of which each block must have whole teams. The word
-    must be -1 before; afterwards it is one less than the least status that an iteration had, so -1 still where no check
-    failed.
+    arguments (`parameters`). Any number of blocks share the range, in one dimension, each of as many threads as
+    `threads` says. The word must be -1 before; afterwards it is one less than the least status that an iteration had,
+    so -1 still where no check failed.
 
     Args:
         kernels: what runs on one thread: kernels that call others (`Call`) are not among them.
@@ -67,7 +83,7 @@ def text(kernels: Mapping[str, Kernel], architecture: str = OLDEST) -> str:
 
 
 def module(kernels: Mapping[str, Kernel], architecture: str = OLDEST) -> str:
-    """The LLVM module from which `text` is made: all that it depends on, at a tenth of the time."""
+    """The LLVM module that `text` is made of: all that it depends on, at a tenth of the time."""
     with targets.use(target(architecture)):
         written = ir.Module()
         for name, kernel in kernels.items():
@@ -75,15 +91,10 @@ def module(kernels: Mapping[str, Kernel], architecture: str = OLDEST) -> str:
         return str(written)
 
 
-def assembly(module: str, architecture: str = OLDEST) -> str:
-    """PTX of a module."""
+def assembly(written: str, architecture: str = OLDEST) -> str:
+    """PTX of a `module`."""
     with targets.use(target(architecture)):
-        return llvm_module.assembly(llvm_module.optimise(module))
-
-
-def block(kernel: Kernel) -> tuple[int, int]:
-    """How many threads a block must have that runs the kernel's entry, and how many iterations it takes at once."""
-    return _BLOCK, _BLOCK // kernel.team
+        return llvm_module.assembly(llvm_module.optimise(written))
 
 
 def _entry(module: ir.Module, kernel: Kernel, name: str) -> None:
@@ -102,7 +113,9 @@ def _entry(module: ir.Module, kernel: Kernel, name: str) -> None:
     if kernel.team > 1:
         inner.attributes.add("convergent")
     with _own_iterations(b, total, kernel.team) as iteration:
-        result = b.call(inner, [iteration, b.add(iteration, _I64(1)), args])
+        if kernel.shared:
+            llvm_teams.barrier(b)  # all have read what they shared for the iteration before
+        result = b.call(inner, [iteration, b.add(iteration, _I64(1), flags=("nsw",)), args])
         if kernel.codes:
             with b.if_then(b.icmp_unsigned("!=", result, _I64(0)), likely=False):
                 b.atomic_rmw("umin", status, b.sub(result, _I64(1)), "monotonic")
@@ -112,10 +125,12 @@ def _entry(module: ir.Module, kernel: Kernel, name: str) -> None:
 @contextmanager
 def _own_iterations(b: ir.IRBuilder, total: ir.Value, team: int) -> Iterator[ir.Value]:
     """Writes a loop over the iterations that this thread's team has: as many apart as there are teams."""
-    count = b.mul(special_register(b, "nctaid.x"), special_register(b, "ntid.x"))
-    first = b.add(b.mul(special_register(b, "ctaid.x"), special_register(b, "ntid.x")), special_register(b, "tid.x"))
-    if team > 1:
-        count, first = b.udiv(count, _I64(team)), b.udiv(first, _I64(team))
+    count, first = special_register(b, "nctaid.x"), special_register(b, "ctaid.x")
+    if team <= TEAM:
+        block = special_register(b, "ntid.x")
+        count, first = b.mul(count, block), b.add(b.mul(first, block), special_register(b, "tid.x"))
+        if team > 1:
+            count, first = b.udiv(count, _I64(team)), b.udiv(first, _I64(team))
     before, loop, done = b.block, b.append_basic_block("loop"), b.append_basic_block("done")
     b.cbranch(b.icmp_signed("<", first, total), loop, done)
     b.position_at_end(loop)

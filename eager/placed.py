@@ -21,7 +21,7 @@ from twofold.runtime import devices, locks
 
 from . import convert, executing
 from .dispatch import complete, eager
-from .record import active, tell
+from .record import active, record_custom, tell
 from .tensor import Tensor, redirect, wrap
 
 if TYPE_CHECKING:
@@ -71,9 +71,16 @@ def moved(tensor: Tensor, index: int | None) -> Tensor:
     if cuda.index_of(memory) == index or tensor.dtype.kind == "s":
         return tensor
     if index is None:
-        return wrap(cuda.copy_from(memory))
+        return _followed(tensor, wrap(cuda.copy_from(memory)))
     start()
-    return wrap(cuda.backend_of(index).gpu.here(memory))
+    return _followed(tensor, wrap(cuda.backend_of(index).gpu.here(memory)))
+
+
+def _followed(tensor: Tensor, copy: Tensor) -> Tensor:
+    """A copy of a tensor, of which recorders know that it is one."""
+    if active.get() and tensor.dtype.is_differentiable:
+        record_custom(list, (tensor,), (copy,))
+    return copy
 
 
 def _backend(memory: Sequence[Any]) -> CUDA | None:

@@ -27,6 +27,7 @@ _ERROR_LOG, _ERROR_LOG_SIZE = 5, 6  # CU_JIT_ERROR_LOG_BUFFER, _SIZE_BYTES
 _LOG = 8192  # bytes
 _SHARED, _LOCAL, _REGISTERS = 1, 3, 4  # CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, _LOCAL_SIZE_BYTES, _NUM_REGS
 _ROUNDS = 8  # blocks for each multiprocessor from which threads take several iterations
+_RESIDENT = 2048  # threads that a multiprocessor has at once
 _MOST_BLOCKS = 2**31 - 1
 
 
@@ -62,9 +63,9 @@ class Function:
 
     def shape(self, total: int) -> tuple[int, int]:
         """How many blocks run `total` iterations, and the threads of each."""
-        threads, iterations = ptx.block(self.kernel)
+        block, iterations = ptx.threads(self.kernel)
         wanted = -(-total // iterations)
-        return max(1, min(wanted, self.gpu.processors * _ROUNDS * (2048 // threads), _MOST_BLOCKS)), threads
+        return max(1, min(wanted, self.gpu.processors * _ROUNDS * (_RESIDENT // block), _MOST_BLOCKS)), block
 
     def _attribute(self, number: int) -> int:
         value = ctypes.c_int()

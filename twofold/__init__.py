@@ -72,6 +72,7 @@ from ._front.host import (
     print,
     py_function,
 )
+from ._front.numba import numba_function
 from ._front.scopes import (
     AggregationMethod,
     VariableAggregation,
@@ -336,7 +337,7 @@ __all__ = [
     "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n", "init_scope", "inside_function",
     "int16", "int32", "int64", "int8", "is_symbolic_tensor", "is_tensor", "less", "less_equal", "linalg", "linspace",
     "log", "logical_and", "logical_not", "logical_or", "map_fn", "math", "matmul", "maximum", "meshgrid", "minimum",
-    "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "norm", "not_equal", "numpy_function", "one_hot",
+    "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "norm", "not_equal", "numba_function", "numpy_function", "one_hot",
     "ones", "ones_like", "pad", "pow", "print", "py_function", "random", "random_normal", "random_uniform", "range",
     "rank", "recompute_grad", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
     "reduce_prod", "reduce_sum", "register_tensor_conversion_function", "repeat", "required_space_to_batch_paddings",
