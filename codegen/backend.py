@@ -27,7 +27,8 @@ if TYPE_CHECKING:  # eager execution imports this module, and plans nothing at f
     from .operands import LibraryKey, Run
     from .placer import Placer
     from .plan import Plan, Shares
-    from .units import Source
+    from .fused_base import FusedKernel
+    from .units import Group, Source
 
 __all__ = ["Backend", "Lower", "Lowering", "CompiledGraph", "EVERY", "INTERRUPTED", "AGAIN", "lowering"]
 
@@ -96,6 +97,13 @@ class Backend(ABC):
         """The function that lowers a structured node into a plan; None where the node is a unit itself."""
         lowering = self.lowering(node.op.name)
         return lowering.lower if lowering is not None and lowering.handles(node, self) else None
+
+    def kernels_of(self, group: Group, stored: Sequence[g.Value],
+                   overwrites: dict[g.Value, g.Value]) -> list[FusedKernel]:
+        """The kernels that compute a fused group; see `fused.kernels_of`."""
+        from .fused import kernels_of
+
+        return kernels_of(group, stored, overwrites, self.caches)
 
     @abstractmethod
     def product(self, p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:

@@ -52,11 +52,15 @@ def threads(kernel: Kernel) -> Threads:
     return Threads(block, block // kernel.team) if kernel.team <= TEAM else Threads(kernel.team, 1)
 
 
-def parameters(kernel: Kernel) -> list[bool]:
-    """For each of the kernel's arguments whether it is the address of memory; else it is an integer."""
+def parameters(kernel: Kernel, count: int = 0) -> list[bool]:
+    """For each of the kernel's arguments whether it is the address of memory; else it is an integer.
+
+    Args:
+        count: how many there are, with those that it reads as a table.
+    """
     memory = {p.slot for p in kernel.pointers if p.slot is not None}
     integers = {s.index for s in walk(kernel.body) if isinstance(s, IntegerArgument)}
-    return [n in memory for n in range(1 + max([*memory, *integers], default=-1))]
+    return [n in memory for n in range(max(1 + max([*memory, *integers], default=-1), count))]
 
 
 def text(kernels: Mapping[str, Kernel], architecture: str = OLDEST) -> str:
@@ -82,12 +86,16 @@ def text(kernels: Mapping[str, Kernel], architecture: str = OLDEST) -> str:
     return assembly(module(kernels, architecture), architecture)
 
 
-def module(kernels: Mapping[str, Kernel], architecture: str = OLDEST) -> str:
-    """The LLVM module that `text` is made of: all that it depends on, at a tenth of the time."""
+def module(kernels: Mapping[str, Kernel], architecture: str = OLDEST, count: int = 0) -> str:
+    """The LLVM module that `text` is made of: all that it depends on, at a tenth of the time.
+
+    Args:
+        count: of arguments, as for `parameters`.
+    """
     with targets.use(target(architecture)):
         written = ir.Module()
         for name, kernel in kernels.items():
-            _entry(written, kernel, name)
+            _entry(written, kernel, name, count)
         return str(written)
 
 
@@ -97,10 +105,10 @@ def assembly(written: str, architecture: str = OLDEST) -> str:
         return llvm_module.assembly(llvm_module.optimise(written))
 
 
-def _entry(module: ir.Module, kernel: Kernel, name: str) -> None:
+def _entry(module: ir.Module, kernel: Kernel, name: str, count: int) -> None:
     """Writes the function that threads begin in."""
     inner = llvm_cpu.emit_kernel(module, kernel, f"{name}_iteration", inline=True, short=True)
-    are_memory = parameters(kernel)
+    are_memory = parameters(kernel, count)
     kinds = [_GLOBAL if is_memory else _I64 for is_memory in are_memory]
     fn = ir.Function(module, ir.FunctionType(ir.VoidType(), [_I64, _GLOBAL, *kinds]), name)
     fn.calling_convention = "ptx_kernel"

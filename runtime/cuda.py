@@ -20,11 +20,12 @@ from . import cuda_device
 from .cuda_device import DeviceArray, Gpu
 
 if TYPE_CHECKING:
+    from twofold.codegen.fused_base import FusedKernel
     from twofold.codegen.layout import Layout
     from twofold.codegen.operands import Run
     from twofold.codegen.placer import Placer
     from twofold.codegen.plan import Plan, Shares
-    from twofold.codegen.units import Source
+    from twofold.codegen.units import Group, Source
 
     from .cuda_program import CudaProgram
 
@@ -48,6 +49,12 @@ class CUDA(backend.Backend):
 
     def lowering(self, name: str) -> backend.Lowering | None:
         return None if name in _NOT_YET else super().lowering(name)
+
+    def kernels_of(self, group: Group, stored: Sequence[g.Value],
+                   overwrites: dict[g.Value, g.Value]) -> list[FusedKernel]:
+        from twofold.codegen import fused_gpu
+
+        return fused_gpu.kernels_of(group, stored, overwrites)
 
     def product(self, p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
         raise NotImplementedError("matrix products on a GPU")

@@ -45,12 +45,10 @@ class Function:
     Attributes:
         handle: the driver's.
         kernel: what it is of.
-        parameters: of its arguments, which are memory.
     """
 
     def __init__(self, gpu: Gpu, kernel: Kernel, image: bytes) -> None:
         self.gpu, self.kernel = gpu, kernel
-        self.parameters = ptx.parameters(kernel)
         self.module, self.handle = ctypes.c_void_p(), ctypes.c_void_p()
         with gpu:
             gpu.driver.cuModuleLoadData(ctypes.byref(self.module), image)
@@ -78,14 +76,16 @@ _lock = locks.RLock()
 _functions: dict[tuple[Gpu, str], Function] = {}
 
 
-def function(gpu: Gpu, kernel: Kernel) -> Function:
+def function(gpu: Gpu, kernel: Kernel, arguments: int) -> Function:
     """The function of a kernel, made now or before; kernels of one text share it.
 
+    Args:
+        arguments: how many the kernel is given.
     Raises:
         InternalError: the driver refuses its code.
     """
     with _lock:
-        module = ptx.module({_NAME: kernel})
+        module = ptx.module({_NAME: kernel}, count=arguments)
         found = _functions.get((gpu, module))
         if found is None:
             found = _functions[gpu, module] = Function(gpu, kernel, _image(gpu, kernel, module))

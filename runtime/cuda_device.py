@@ -148,8 +148,8 @@ class Gpu:
         """
         if array.dtype.hasobject:
             raise TypeError(f"tensors of {array.dtype.name}s stay on the host, and cannot lie on GPU:{self.index}")
-        array = np.ascontiguousarray(array)
         out = self.empty(array.shape, array.dtype)
+        array = np.ascontiguousarray(array)
         if array.nbytes:
             with self:  # pageable memory of the host may be written again at once: the driver has copied it by then
                 self.driver.cuMemcpyHtoDAsync_v2(out.address, address_of(array), array.nbytes, self.stream)

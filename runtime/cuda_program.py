@@ -188,7 +188,7 @@ class CudaProgram:
         for step in self.plan.steps:
             for part in parts_of(step):
                 assert isinstance(part.kernel, Kernel)
-                yield step, function(self.gpu, part.kernel)
+                yield step, function(self.gpu, part.kernel, len(part.arguments))
 
 
 class _Sized:
@@ -257,8 +257,8 @@ class _Sized:
             total = self.number(part.total)
             if total > 0:
                 assert isinstance(part.kernel, Kernel)
-                made = function(self.gpu, part.kernel)
-                words = [self._word(a) for a in part.arguments[:len(made.parameters)]]
+                made = function(self.gpu, part.kernel, len(part.arguments))
+                words = [self._word(a) for a in part.arguments]
                 launches.append(_Launch(made, *made.shape(total), total, number, words, step))
         return launches
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gpu.fake_cuda import FakeCuda
+from gpu.ptx_run import Checks
 
 from twofold.eager import placed
 from twofold.runtime import cuda_driver
@@ -24,7 +25,7 @@ def device(**settings: Any) -> Iterator[Any]:
     Args:
         settings: of the fake driver.
     """
-    fake = None if HARDWARE else FakeCuda(**settings)
+    fake = None if HARDWARE else FakeCuda(checks=Checks(uninitialised=False), **settings)
     if fake is not None:
         cuda_driver.use(fake)
     try:
