@@ -23,7 +23,7 @@ from gpu.ptx_machine import Checks
 __all__ = ["FakeCuda"]
 
 
-class FakeCuda(Modules):
+class FakeCuda:
     """The library.
 
     Attributes:
@@ -45,25 +45,30 @@ class FakeCuda(Modules):
             lazy: whether work waits until somebody waits for it; else it is done when it is given.
             checks: what is looked for in kernels.
         """
-        super().__init__(devices, memory, architecture, seed, lazy, checks or Checks())
-        for name, arguments in SIGNATURES.items():
-            kind = ctypes.CFUNCTYPE(ctypes.c_int, *arguments)
-            setattr(self, name, kind(self._entry(name, getattr(self, name))))
+        self._driver = driver = Modules(devices, memory, architecture, seed, lazy, checks or Checks())
+        self.findings, self.calls, self.counts, self.launches = (
+            driver.findings, driver.calls, driver.counts, driver.launches)
+        self._functions = {name: ctypes.CFUNCTYPE(ctypes.c_int, *arguments)(self._entry(name, getattr(driver, name)))
+                           for name, arguments in SIGNATURES.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        """A function of the library."""
+        if name.startswith("_") or name not in self._functions:
+            raise AttributeError(f"the fake driver has no function {name}")
+        return self._functions[name]
 
     def __getitem__(self, name: str) -> Any:
         """A function by its name, as `ctypes.CDLL` has them."""
-        if name not in SIGNATURES:
-            raise AttributeError(name)
         return getattr(self, name)
 
     def bytes_held(self, device: int = 0) -> int:
-        """Bytes that are allocated on a device."""
-        return self.held(device)
+        """Bytes that are allocated on a device, and that no call has freed."""
+        return self._driver.held(device)
 
     def _entry(self, name: str, function: Callable[..., None]) -> Callable[..., int]:
         """What C calls: a function that gives a code, whatever happens."""
         def entry(*args: Any) -> int:
-            with self.lock:
+            with self._driver.lock:
                 self.calls[name] += 1
                 try:
                     function(*args)

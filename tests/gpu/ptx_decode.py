@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 from gpu.ptx_ops import DTYPES, rule
-from gpu.ptx_run import WARP, Mask, Run, Step
+from gpu.ptx_run import SPECIAL, WARP, Mask, Run, Step
 from gpu.ptx_text import Entry, Module, PtxError, Statement, size_of
 
 __all__ = ["Program"]
@@ -97,6 +97,8 @@ class Program:
         if text in self.numbers:
             return self.numbers[text]
         if text.startswith("%") or text == "WARP_SZ":
+            if text != "WARP_SZ" and not SPECIAL.fullmatch(text):
+                raise ValueError(text)
             number = self._register(text, np.array([WARP], np.uint32))
             if text != "WARP_SZ":
                 self.specials[text] = number
@@ -500,7 +502,7 @@ def _literal(text: str, kind: str) -> np.ndarray:
 _UPDATES: dict[str, Callable[..., np.ndarray]] = {
     "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor, "exch": lambda old, new: new,
-    "cas": lambda old, expected, new: np.where(old == expected, new, old),
+    "cas": lambda old, expected, new: np.select([old == expected], [new], old),
     "inc": lambda old, most: np.where(old >= most, old.dtype.type(0), old + old.dtype.type(1)),
     "dec": lambda old, most: np.where((old == 0) | (old > most), most, old - old.dtype.type(1)),
 }

@@ -218,12 +218,18 @@ class Banks:
         """Keeps who reads: a thread, or that there are several."""
         table, own = self.reader, np.broadcast_to(threads.astype(np.int32)[:, None], touched.shape)
         assert table is not None
-        warp, before = own // 32, table[touched]
-        alone = (before == _NONE) | (before == own) | (before == _WARP | warp)
-        now = np.where(alone, own, np.where(_warps(before) == warp, _SOME | warp, _MANY))
+        before = table[touched]
+        news = (before != _MANY) & (before != own)
+        if not news.any():
+            return
+        touched, own, before = touched[news], own[news], before[news]
+        warp = own // 32
+        some = _SOME | warp
+        alone = (before == _NONE) | (before == _WARP | warp)
+        now = np.where(alone, own, np.where(_warps(before) == warp, some, _MANY))
         table[touched] = now
         after = table[touched]
-        lost, some = after != now, _SOME | warp  # to others of this instruction
+        lost = after != now  # to others of this instruction
         if lost.any():
             table[touched[lost]] = np.where(_warps(after) == warp, some, _MANY)[lost]
             table[touched[lost & (table[touched] != some)]] = _MANY
@@ -231,6 +237,8 @@ class Banks:
     def alone(self, table: np.ndarray, touched: np.ndarray, threads: np.ndarray, what: str) -> None:
         """Raises where somebody else touched memory since the last barrier."""
         who = table[touched]
+        if (who == _NONE).all():
+            return
         others = (who != _NONE) & (who != threads[:, None]) & (who != (_WARP | threads // 32)[:, None])
         if others.any():
             at = np.argwhere(others)[0]
@@ -242,7 +250,7 @@ class Banks:
         """All threads of some blocks (all of them: None) have met."""
         for table in (self.writer, self.reader):
             if table is not None:
-                table.reshape(-1, self.stride)[... if rows is None else rows] = _NONE
+                table.reshape(-1, self.stride // self.grain)[... if rows is None else rows] = _NONE
 
     def warp_barrier(self, warps: np.ndarray) -> None:
         """The threads of some warps have met: what one did is no longer apart from what the others do."""

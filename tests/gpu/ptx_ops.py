@@ -11,7 +11,7 @@ import ctypes
 import re
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -273,16 +273,19 @@ def _least(kind: str, nan: bool, most: bool) -> Function:
     return choose
 
 
-def _sign(kind: str) -> np.generic:
+def _sign(kind: str) -> Any:
+    """The bit of the sign, of the unsigned type of the same size."""
     dtype = np.dtype(f"u{DTYPES[kind].itemsize}").type
     return dtype(1) << dtype(8 * DTYPES[kind].itemsize - 1)
 
 
 def _testp(what: str, kind: str) -> Function:
     tiny = np.finfo(DTYPES[kind]).smallest_normal
-    return {"finite": np.isfinite, "infinite": np.isinf, "number": lambda x: ~np.isnan(x), "notanumber": np.isnan,
-            "normal": lambda x: np.isfinite(x) & (np.abs(x) >= tiny),
-            "subnormal": lambda x: (np.abs(x) < tiny) & (x != 0)}[what]
+    tests: dict[str, Function] = {
+        "finite": np.isfinite, "infinite": np.isinf, "number": lambda x: ~np.isnan(x), "notanumber": np.isnan,
+        "normal": lambda x: np.isfinite(x) & (np.abs(x) >= tiny),
+        "subnormal": lambda x: (np.abs(x) < tiny) & (x != 0)}
+    return tests[what]
 
 
 # -- comparisons --------------------------------------------------------------------------------------
@@ -310,7 +313,7 @@ def _comparison(what: str, kind: str) -> Function:
 
 
 # -- conversion ---------------------------------------------------------------------------------------
-_WHOLE = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+_WHOLE: dict[str, Function] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
 
 def _to_integer(x: np.ndarray, source: str, out: np.dtype, rounding: str) -> np.ndarray:
@@ -386,7 +389,8 @@ def _logic(name: str, kind: str) -> Rule:
 
 def _mad(half: str, kind: str) -> Rule:
     wide = f"{kind[0]}{2 * int(kind[1:])}" if half == "wide" else kind
-    product = {"lo": np.multiply, "hi": _mul_hi, "wide": _mul_wide}[half]
+    products: dict[str, Function] = {"lo": np.multiply, "hi": _mul_hi, "wide": _mul_wide}
+    product = products[half]
     return Rule(lambda a, b, c: product(a, b) + c, [kind, kind, wide], wide)
 
 
@@ -418,8 +422,13 @@ def _cvta(to: str | None, space: str) -> Rule:
     return Rule((lambda x: x - base) if to else (lambda x: x + base), ["u64"], "u64")
 
 
+def _select(a: np.ndarray, b: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    return np.where(chosen, a, b)
+
+
 def _integer_extreme(name: str, kind: str) -> Rule:
-    return Rule(np.minimum if name == "min" else np.maximum, [kind] * 2, kind)
+    function: Function = np.minimum if name == "min" else np.maximum
+    return Rule(function, [kind] * 2, kind)
 
 
 _TABLE: list[tuple[str, Callable[..., Rule]]] = [
@@ -450,7 +459,7 @@ _TABLE: list[tuple[str, Callable[..., Rule]]] = [
     (r"shf\.(l|r)\.(wrap|clamp)\.b32", lambda side, mode: Rule(_funnel(side, mode), ["b32"] * 3, "b32")),
     (r"lop3\.b32", lambda: Rule(_lop3, ["b32"] * 4, "b32")),
     (r"dp4a\.([su]32)\.([su]32)", lambda a, b: Rule(_dp4a(a, b), ["b32"] * 3, "b32")),
-    (r"selp\.([subf](?:16|32|64))", lambda t: Rule(lambda a, b, p: np.where(p, a, b), [t, t, "pred"], t)),
+    (r"selp\.([subf](?:16|32|64))", lambda t: Rule(_select, [t, t, "pred"], t)),
     (rf"setp\.(\w+)(?:\.(and|or|xor))?\.{_ANY}", _setp),
     (rf"(add|sub|mul)\.rn\.{_FLOAT}", _float),
     (r"(div)\.rn\.(f32|f64)", _float),

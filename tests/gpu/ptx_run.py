@@ -8,6 +8,7 @@ Every step is given a mask of the threads that take part, or None where all do.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,9 +21,10 @@ from gpu.ptx_text import PtxError
 if TYPE_CHECKING:
     from gpu.ptx_decode import Program
 
-__all__ = ["Checks", "Mask", "Run", "Step"]
+__all__ = ["SPECIAL", "WARP", "Checks", "Dim", "Mask", "Run", "Step"]
 
 WARP = 32
+SPECIAL = re.compile(r"%(n?tid|n?ctaid)\.[xyz]|%(laneid|n?warpid|dynamic_smem_size|lanemask_(eq|lt|le|gt|ge))")
 Mask = np.ndarray | None
 Step = Callable[["Run", Mask], None]
 Dim = tuple[int, int, int]
@@ -80,10 +82,9 @@ class Run:
                     raise PtxError("endless", f"{self.program.name} does not end")
                 block = blocks[place]
                 if block.names is not None:
-                    gathered = self.assembled(place, mask, block.names)
-                    if gathered is False:
+                    some, mask = self.assembled(place, mask, block.names)
+                    if not some:
                         break
-                    mask = gathered
                 place, mask = self.through(block.steps, block.end, mask)
 
     def through(self, steps: Sequence[tuple[Step, int]], end: Callable[[Run, Mask], tuple[int, Mask]],
@@ -153,18 +154,16 @@ class Run:
         flags[self.slot[active]] = True
         return np.packbits(flags.reshape(-1, WARP), axis=1, bitorder="little").view(np.uint32)[:, 0]
 
-    def assembled(self, place: int, mask: Mask, names: int) -> Mask | bool:
-        """Of the threads at an instruction that names threads, those of which all are there; the others wait.
-
-        False if nobody goes on.
-        """
+    def assembled(self, place: int, mask: Mask, names: int) -> tuple[bool, Mask]:
+        """Whether some of the threads at an instruction that names threads go on, and which: those of which all that
+        they name are there; the others wait."""
         if place in self.stalled:
             other = self.stalled.pop(place)
             mask = None if mask is None or other is None else mask | other
             mask = None if mask is None or mask.all() else mask
         named = self.r[names]
         if mask is None and self.whole and len(named) == 1 and named[0] == 0xFFFFFFFF:
-            return None
+            return True, None
         active = np.ones(self.count, bool) if mask is None else mask
         own, here = self.every(named), self.words(active)[self.slot // WARP]
         if not (own >> (self.slot % WARP).astype(np.uint32) & np.uint32(1))[active].all():
@@ -176,7 +175,7 @@ class Run:
         waiting = active & ~going
         if waiting.any():
             self.arrive(self.stalled, place, waiting)
-        return False if not going.any() else None if going.all() else going
+        return bool(going.any()), None if going.all() else going
 
     def released(self) -> bool:
         """Lets the blocks go on of which all threads are at a barrier; False if all threads have returned.
@@ -231,7 +230,8 @@ class Run:
         parts = [(own, self.loaded(name, at, width, count, own)) for name, at, own in self.spaced(space, address, mask)]
         if len(parts) == 1:
             return parts[0][1]
-        return [np.select([own for own, _ in parts], [values[n] for _, values in parts]) for n in range(count)]
+        masks = [self.every(np.array([True]) if own is None else own) for own, _ in parts]
+        return [np.select(masks, [values[n] for _, values in parts]) for n in range(count)]
 
     def loaded(self, space: str, address: np.ndarray, width: int, count: int, mask: Mask) -> list[np.ndarray]:
         banks = {"shared": self.shared, "local": self.local}.get(space)
@@ -297,7 +297,7 @@ class Run:
 
 
 def _special(name: str, grid: Dim, block: Dim, within: np.ndarray, number: np.ndarray, dynamic: int) -> np.ndarray:
-    """The value of a special register."""
+    """The value of a register that `SPECIAL` describes."""
     axis = {"x": 0, "y": 1, "z": 2}.get(name[-1], 0)
     strides = (1, block[0], block[0] * block[1]), (1, grid[0], grid[0] * grid[1])
     lane = within % WARP
@@ -326,9 +326,7 @@ def _special(name: str, grid: Dim, block: Dim, within: np.ndarray, number: np.nd
             value = (2 << lane) - 1
         case "lanemask_gt":
             value = ~((2 << lane) - 1)
-        case "lanemask_ge":
-            value = ~((1 << lane) - 1)
         case _:
-            raise PtxError("unknown instruction", f"the register {name}")
+            value = ~((1 << lane) - 1)
     value = value.astype(np.int64)
     return (value[:1] if (value == value[0]).all() else value).astype(np.uint32)

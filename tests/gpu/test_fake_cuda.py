@@ -59,7 +59,7 @@ class Driver:
         assert code == 0, (code, self.cuda.findings)
 
     def handle(self, function: Callable[..., int], *args: Any) -> int:
-        out = c_void_p()
+        out = ctypes.c_void_p()
         self.ok(function(byref(out), *args))
         return out.value or 0
 
@@ -77,7 +77,7 @@ class Driver:
         return array
 
     def values(self, address: int, count: int, dtype: type = np.int32) -> np.ndarray:
-        out = np.empty(count, dtype)
+        out: np.ndarray = np.empty(count, dtype)
         self.ok(self.cuda.cuMemcpyDtoH_v2(out.ctypes.data, address, out.nbytes))
         return out
 

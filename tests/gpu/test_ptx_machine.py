@@ -10,6 +10,7 @@ import pytest
 from codegen.test_ptx import WITH_BODIES, kernels
 from codegen.test_teams import REDUCTIONS, some, specs
 from gpu.ptx_machine import Loaded, Memory, load
+from gpu.test_ptx_ops import integers
 
 from twofold.codegen import lockstep, ptx, reduce
 from twofold.codegen.kernels import softmax
@@ -29,14 +30,11 @@ def given(dtype: np.dtype, count: int, seed: int) -> np.ndarray:
     if dtype.kind == "b":
         return rng.integers(0, 2, count).astype(bool)
     if dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        some = [info.min, info.max, 0, 1, 2, 3, info.max - 1, info.min + 1, *([-1, -2, -3] if info.min else [])]
-        drawn = rng.integers(info.min, info.max, count, dtype, endpoint=True) >> rng.integers(0, info.bits - 1, count)
-        return rng.permutation(np.concatenate([np.array(some, dtype), drawn.astype(dtype)]))[:count]
-    info = ml_dtypes.finfo(dtype)
-    some = [*SPECIAL, float(info.max), float(info.tiny), -float(info.max), float(info.smallest_subnormal) * 3]
-    drawn = rng.normal(size=count) * 2.0 ** rng.integers(-12, 8, count)
-    return rng.permutation(np.concatenate([some, drawn]))[:count].astype(dtype)
+        return integers(dtype, count, rng)
+    ends = ml_dtypes.finfo(dtype)
+    special = [*SPECIAL, float(ends.max), float(ends.tiny), -float(ends.max), float(ends.smallest_subnormal) * 3]
+    sizes = rng.normal(size=count) * 2.0 ** rng.integers(-12, 8, count)
+    return rng.permutation(np.concatenate([special, sizes]))[:count].astype(dtype)
 
 
 def memory_types(kernel: Kernel) -> list[np.dtype]:
