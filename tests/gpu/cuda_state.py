@@ -184,6 +184,10 @@ class State:
         if self.contexts[device].error:
             raise CudaError(self.contexts[device].error)
 
+    def settle(self) -> None:
+        """Does all work that is left."""
+        self.schedule.finish([s.last for s in self.streams])
+
     def safe(self, what: str) -> None:
         """Refuses what may make a capture wait; captures under way are spoiled by it."""
         for capture in self.captures():

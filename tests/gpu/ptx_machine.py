@@ -28,7 +28,7 @@ class Loaded:
     """A module in memory: its kernels, and where its variables lie."""
 
     def __init__(self, module: Module, memory: Memory, device: int = 0) -> None:
-        self.module, self.memory = module, memory
+        self.module, self.memory, self.device = module, memory, device
         self.symbols = {v.name: memory.allocate(v.size, v.name, v.data or bytes(v.size), device)
                         for v in module.variables.values() if v.space in ("global", "const")}
 

@@ -308,14 +308,15 @@ def test_shared_memory_must_be_asked_for() -> None:
 def test_errors_of_kernels_stay() -> None:
     d = Driver()
     at = d.memory(ONES)
-    d.ok(d.launch(d.function(), [c_uint64(at), c_uint(3), c_uint64(21)]))
+    function = d.function()
+    d.ok(d.launch(function, [c_uint64(at), c_uint(3), c_uint64(21)]))
     assert d.cuda.cuCtxSynchronize() == 700
     assert "0 bytes behind cuMemAlloc" in d.cuda.findings[-1] and "ld.global.b32 %r5" in d.cuda.findings[-1]
     assert d.cuda.cuMemFree_v2(at) == 700 and d.cuda.cuCtxSynchronize() == 700
     d.ok(d.cuda.cuDevicePrimaryCtxRelease_v2(0))
     assert d.cuda.cuDevicePrimaryCtxRelease_v2(0) == 201
     d.ok(d.cuda.cuCtxSynchronize())
-    assert d.cuda.bytes_held() == 0
+    assert d.cuda.bytes_held() == 0 and d.launch(function, []) == 400
 
 
 def test_modules() -> None:
@@ -356,6 +357,28 @@ def test_linking_gives_an_image_for_one_architecture() -> None:
     for architecture in ((7, 5), (9, 0)):
         assert Driver(architecture=architecture).cuda.cuModuleLoadData(byref(out), kept) == 209
     assert d.cuda.cuModuleLoadData(byref(out), kept[:200]) == 200
+
+
+def test_what_tests_may_look_at() -> None:
+    d = Driver()
+    at, stream = d.memory(ONES), d.stream()
+    d.scale(at, 3, 20, stream)
+    assert d.cuda.peek(at, 20, np.int32).tolist() == [1] * 20 and not d.cuda.launches
+    d.cuda.settle()
+    assert d.cuda.peek(at, 20, np.int32).tolist() == [3] * 20
+    assert d.cuda.findings == [] and d.cuda.counts["copied_bytes"] == 80
+
+
+def test_a_graph_waits_for_its_last_launch() -> None:
+    for seed in range(10):
+        d = Driver(seed=seed)
+        at, first, second = d.memory(ONES), d.stream(), d.stream()
+        graph = captured(d, at, first)
+        run = d.handle(lambda out, d=d, graph=graph: d.cuda.cuGraphInstantiateWithFlags(out, graph, 0))
+        d.ok(d.cuda.cuGraphLaunch(run, first))
+        d.ok(d.cuda.cuGraphLaunch(run, second))
+        d.ok(d.cuda.cuStreamSynchronize(second))
+        assert d.cuda.peek(at, 1, np.int32)[0] == 100
 
 
 def captured(d: Driver, at: int, stream: int) -> int:

@@ -368,6 +368,10 @@ def test_races_within_a_warp_and_across() -> None:
     ld.shared.b32 %r0, [%r8];
     ld.shared.b32 %r10, [%r8];""" + meet + "st.shared.b32 [%r7], 1;"
     assert run(body, own=SHARED) == [n ^ 1 for n in range(32)]
+    body = AT + "st.shared.b32 [%r7], %r4;" + meet + """
+    ld.shared.b32 %r0, [%r6];
+    setp.eq.b32 %p1, %r1, 0;""" + meet + "@%p1 st.shared.b32 [%r6], 1;"
+    run(body, own=SHARED)
     own = ".shared .align 16 .b8 words[256];"
     across = AT + "st.shared.b32 [%r7], %r4;" + meet + """
     xor.b32 %r8, %r5, 128; add.s32 %r8, %r6, %r8;
