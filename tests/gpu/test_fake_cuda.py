@@ -1,4 +1,4 @@
-"""The fake driver, called as a program calls the real one: by `ctypes` alone."""
+"""The fake driver, called as a program calls the real one: through `ctypes`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from codegen.test_ptx import kernels
 from gpu.cuda_names import SIGNATURES, KernelNodeParams
 from gpu.fake_cuda import FakeCuda
 
+from twofold.codegen import ptx
+from twofold.ir.op import REGISTRY
+
 HEAD = ".version 6.3\n.target {target}\n.address_size 64\n"
 SCALE = HEAD + """
-.visible .global .align 4 .u32 calls = {{7}};
+.visible .global .align 4 .u32 calls = 7;
 .visible .entry scale(.param .u64 .ptr .global .align 1 scale_x, .param .u32 scale_by, .param .u64 scale_n)
 {{
     .reg .pred %p<2>; .reg .b32 %r<6>; .reg .b64 %rd<6>;
@@ -291,6 +295,26 @@ def test_kernels() -> None:
     assert d.values(at, 3)[2] == 12
     for grid, block in ((0, 32), (1, 2048)):
         assert d.launch(d.function(), [c_uint64(at), c_uint(3), c_uint64(45)], grid=grid, block=block) == 1
+
+
+def test_kernels_of_the_library() -> None:
+    """A division that is checked: its status word and its results, by a launch and by a graph."""
+    divide = kernels(REGISTRY["floordiv"])["floordiv_int64"]
+    d = Driver()
+    x, y, out, status = np.arange(100, dtype=np.int64), np.full(100, 7), np.zeros(100, np.int64), np.full(1, -1)
+    at = [c_uint64(d.memory(a)) for a in (status, out, x, y)]
+    function, stream = d.function(ptx.text({"divide": divide}).encode(), b"divide"), d.stream()
+    d.ok(d.launch(function, [c_uint64(100), *at], stream, grid=3))
+    d.ok(d.cuda.cuStreamSynchronize(stream))
+    assert (d.values(at[1].value, 100, np.int64) == x // 7).all() and d.values(at[0].value, 1, np.int64)[0] == -1
+    d.ok(d.cuda.cuStreamBeginCapture_v2(stream, 2))
+    d.ok(d.cuda.cuMemsetD8Async(at[3].value, 0, 8, stream))
+    d.ok(d.launch(function, [c_uint64(100), *at], stream, grid=3))
+    graph = d.handle(lambda out: d.cuda.cuStreamEndCapture(stream, out))
+    run = d.handle(lambda out: d.cuda.cuGraphInstantiateWithFlags(out, graph, 0))
+    d.ok(d.cuda.cuGraphLaunch(run, stream))
+    d.ok(d.cuda.cuStreamSynchronize(stream))
+    assert d.values(at[0].value, 1, np.int64)[0] == 0 and d.cuda.findings == []
 
 
 def test_shared_memory_must_be_asked_for() -> None:

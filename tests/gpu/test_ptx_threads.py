@@ -403,7 +403,7 @@ def test_what_never_ends_or_is_not_known() -> None:
     wrong("trap", "setp.lt.u32 %p1, %r1, 7; @%p1 bra $end; trap;")
     for line in ("add.f32 %r5, %r1, %r1;", "mul.rn.ftz.f32 %r5, %r1, %r1;", "ex2.approx.f32 %r5, %r1;",
                  "mov.u32 %r5, %clock;", "call.uni foo, ();", "add.s32 %r5, %r1;", "mov.b32 %r5, %nothing;",
-                 "wmma.load.a %r5;", "st.global.b32 [%d2+x], %r0;"):
+                 "wmma.load.a %r5;", "red.global.add.bf16 [%d2], %h1;", "st.global.b32 [%d2+x], %r0;"):
         wrong("unknown instruction", line, line.split()[0])
 
 
