@@ -268,6 +268,7 @@ class Transfers(Devices):
     def _to_device(self, stream: Stream, to: int, source: int, size: int) -> None:
         """A copy from the host: pageable memory is read now, pinned memory when the stream comes to it."""
         self.in_range(to, size)
+        self.of_host(source)
         self._count(size)
         pinned = self.pinned_at(source, size)
         if pinned or stream.capture is not None:
@@ -282,6 +283,7 @@ class Transfers(Devices):
 
     def _to_host(self, stream: Stream, to: int, source: int, size: int, wait: bool) -> None:
         self.in_range(source, size)
+        self.of_host(to)
         self._count(size)
         pinned = self.pinned_at(to, size)
 
@@ -296,6 +298,7 @@ class Transfers(Devices):
         self.safe("cuMemcpyHtoD")
         if size:
             self.wait(stream.device, [stream.last])
+            self.of_host(source)
             pinned = self.pinned_at(source, size)
             self._to_device(stream, to, source, size)
             if pinned:  # else it may return while the device still copies from a staging buffer

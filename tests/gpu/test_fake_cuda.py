@@ -161,6 +161,8 @@ def test_memory() -> None:
     assert d.cuda.bytes_held() == 64 and d.cuda.counts["allocations"] == 1
     data = np.zeros(20, np.int32)
     assert d.cuda.cuMemcpyHtoD_v2(out.value, data.ctypes.data, 68) == 1  # more than there is
+    assert d.cuda.cuMemcpyHtoD_v2(out.value, out.value, 8) == 1 and "no memory of the host" in d.cuda.findings[-1]
+    assert d.cuda.cuMemcpyDtoH_v2(None, out.value, 8) == 1
     kind, start = c_uint(), c_uint64()
     d.ok(d.cuda.cuPointerGetAttribute(byref(kind), 2, out.value + 8))
     d.ok(d.cuda.cuPointerGetAttribute(byref(start), 11, out.value + 8))
@@ -293,6 +295,8 @@ def test_kernels() -> None:
     extra = (c_void_p * 5)(1, words.ctypes.data, 2, ctypes.addressof(size), 0)
     d.ok(d.cuda.cuLaunchKernel(d.function(), 1, 1, 1, 32, 1, 1, 0, 0, None, extra))
     assert d.values(at, 3)[2] == 12
+    limited = TEXT.replace(b"scale_n)\n", b"scale_n) .maxntid 32\n")
+    assert d.launch(d.function(limited), [c_uint64(at), c_uint(3), c_uint64(45)], block=64) == 701
     for grid, block in ((0, 32), (1, 2048)):
         assert d.launch(d.function(), [c_uint64(at), c_uint(3), c_uint64(45)], grid=grid, block=block) == 1
 
