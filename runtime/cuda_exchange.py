@@ -18,7 +18,7 @@ import numpy as np
 
 from .cuda_device import DeviceArray, Gpu, gpu, gpus
 
-__all__ = ["CUDA_DEVICE", "Giver", "borrowed", "capsule", "from_dlpack", "interface"]
+__all__ = ["CUDA_DEVICE", "Giver", "borrowed", "capsule", "device_of", "from_dlpack", "interface"]
 
 CUDA_DEVICE = 2  # kDLCUDA
 _CODES = {"i": 0, "u": 1, "f": 2, "V": 4, "c": 5, "b": 6}  # DLDataTypeCode by NumPy's kind; bfloat16 is its "V"
@@ -169,9 +169,7 @@ def from_dlpack(value: Giver) -> DeviceArray:
     if device is None:
         raise RuntimeError(f"a DLPack object lies on device {int(kind)}:{int(number)}, which is none of ours")
     made: Any = value.__dlpack__(stream=device.stream.value)
-    versioned = bool(_is_valid(id(made), _NAMES[True]))
-    address = _pointer(made, _NAMES[versioned])
-    managed = (_Versioned if versioned else _Managed).from_address(address)
+    managed, versioned = _managed(made)
     tensor: _Tensor = managed.tensor
     shape = [tensor.shape[n] for n in range(tensor.ndim)]
     dtype = _dtype(tensor)
@@ -181,9 +179,31 @@ def from_dlpack(value: Giver) -> DeviceArray:
 
     def release() -> None:
         if managed.delete:
-            _Delete(managed.delete)(address)
+            _Delete(managed.delete)(ctypes.addressof(managed))
     owner = _Borrowed(device, (tensor.data or 0) + tensor.offset, made, release)
     return DeviceArray(owner, shape, dtype)  # type: ignore[arg-type]
+
+
+def device_of(capsule: object) -> tuple[int, int]:
+    """The device of a capsule's memory, as `__dlpack_device__` tells it.
+
+    Raises:
+        ValueError: it is no DLPack capsule, or somebody has taken it.
+    """
+    tensor: _Tensor = _managed(capsule)[0].tensor
+    return tensor.device, tensor.number
+
+
+def _managed(capsule: object) -> tuple[Any, bool]:
+    """The structure that a capsule is over, and whether it is one of version 1.
+
+    Raises:
+        ValueError: as for `device_of`.
+    """
+    for versioned, kind in ((True, _Versioned), (False, _Managed)):
+        if _is_valid(id(capsule), _NAMES[versioned]):
+            return kind.from_address(_pointer(capsule, _NAMES[versioned])), versioned
+    raise ValueError(f"{capsule!r} is no DLPack capsule, or was taken before")
 
 
 def _dtype(tensor: _Tensor) -> np.dtype:

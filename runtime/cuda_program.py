@@ -51,9 +51,9 @@ class _Place(NamedTuple):
 class _InSlot(NamedTuple):
     """Memory whose place an index on the GPU decides: `base`, and bytes further on for each unit of the index."""
 
-    base: _Place
+    base: _Place | _InSlot
     stride: int
-    at: _Place
+    at: _Place | _InSlot
     wide: bool  # whether the index has 64 bits
 
 
@@ -238,8 +238,6 @@ class _Sized:
         size = slot.base.dtype.size
         base = self.place(slot.base, self.number(slot.offset) * size + offset)
         index = self.place(slot.index, self.number(slot.skip) * slot.index.dtype.size)
-        if isinstance(base, _InSlot) or isinstance(index, _InSlot):
-            raise NotImplementedError("a slot within a slot")
         return _InSlot(base, self.number(slot.stride) * size, index, slot.index.dtype.size == 8)
 
     def _word(self, argument: Argument) -> _Place | _InSlot | int:

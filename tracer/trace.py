@@ -286,7 +286,9 @@ class Trace:
         """The value in this graph of a tensor, which is captured where it is from outside."""
         if isinstance(tensor, SymbolicTensor):
             return tensor.value if tensor.trace is self else self.capture(tensor).value
-        if tensor._memory.nbytes <= _INLINE and tensor._memory.dtype != object and not getattr(tensor, "_id", 0):
+        here = isinstance(tensor._memory, np.ndarray)  # what lies on a GPU says where the function runs
+        if here and tensor._memory.nbytes <= _INLINE and tensor._memory.dtype != object and not getattr(
+                tensor, "_id", 0):
             return self._constant(tensor)
         return self.capture(tensor).value
 

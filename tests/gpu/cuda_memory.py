@@ -79,6 +79,9 @@ class Devices(State):
         for piece in self.memory.pieces:
             if device_of(piece.start) == context.device and not piece.freed:
                 self.memory.free(piece.start)
+        for number, thing in list(self.handles.items()):  # streams, modules and their kernels
+            if getattr(thing, "device", -1) == context.device and thing not in (context, *self.pools):
+                del self.handles[number]
         context.error = context.plain = 0
         pool = self.pools[context.device]
         pool.used = pool.reserved = 0
@@ -89,6 +92,8 @@ class Devices(State):
         self.local.context = self.get(handle, Context) if handle else None
 
     def cuCtxGetCurrent(self, out: int) -> None:
+        if not self.ready:
+            raise CudaError(3)
         context = getattr(self.local, "context", None)
         put(out, c_void_p, context.handle if context is not None else 0)
 
@@ -236,8 +241,10 @@ class Devices(State):
             start = max(s for s in self.pinned if s <= address)
             values = {2: 1, 3: address, 4: address, 8: 0, 9: 0, 11: start, 12: len(self.pinned[start])}
         else:
-            self.in_range(address, 1)
-            piece, device = self.memory.known(address), device_of(address)
+            try:
+                piece, device = self.memory.known(address), device_of(address)
+            except PtxError:
+                raise CudaError(1) from None
             values = {1: self.contexts[device].handle, 2: 2, 3: address, 8: 0, 9: device, 11: piece.start,
                       12: piece.size}
         if attribute not in values:
@@ -261,6 +268,7 @@ class Transfers(Devices):
     def _to_device(self, stream: Stream, to: int, source: int, size: int) -> None:
         """A copy from the host: pageable memory is read now, pinned memory when the stream comes to it."""
         self.in_range(to, size)
+        self.of_host(source)
         self._count(size)
         pinned = self.pinned_at(source, size)
         if pinned or stream.capture is not None:
@@ -275,6 +283,7 @@ class Transfers(Devices):
 
     def _to_host(self, stream: Stream, to: int, source: int, size: int, wait: bool) -> None:
         self.in_range(source, size)
+        self.of_host(to)
         self._count(size)
         pinned = self.pinned_at(to, size)
 
@@ -289,6 +298,7 @@ class Transfers(Devices):
         self.safe("cuMemcpyHtoD")
         if size:
             self.wait(stream.device, [stream.last])
+            self.of_host(source)
             pinned = self.pinned_at(source, size)
             self._to_device(stream, to, source, size)
             if pinned:  # else it may return while the device still copies from a staging buffer

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gpu.cuda_names import ERRORS, CudaError, KernelNodeParams, device_attributes, put
 from gpu.cuda_streams import Streams
 from gpu.cuda_work import Graph, GraphExec, Launch, Node, Stream, in_some_order
-from gpu.ptx_machine import Loaded, PtxError, decode, load
+from gpu.ptx_machine import Loaded, PtxError, decode, fits, load
 from gpu.ptx_text import parse
 
 __all__ = ["Modules"]
@@ -203,6 +203,10 @@ class Modules(Streams):
             raise self.refuse(1, f"{function.name}: a grid of {grid} blocks of {block} threads")
         if dynamic > max(function.dynamic, _STATIC - program.shared_size):
             raise self.refuse(1, f"{function.name}: {dynamic} bytes of shared memory were not asked for")
+        try:
+            fits(program, threads, grid[0] * grid[1] * grid[2], dynamic)
+        except PtxError as error:
+            raise self.refuse(701, str(error)) from None
         entry = program.entry
         data = bytearray(program.parameter_bytes)
         if extra:

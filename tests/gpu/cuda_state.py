@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ import numpy as np
 from gpu.cuda_names import CudaError
 from gpu.cuda_work import Capture, Node, Schedule, Stream, Work, captured
 from gpu.ptx_machine import Checks, Memory, PtxError
+from gpu.ptx_memory import device_of
 
 __all__ = ["Context", "Pool", "State", "host_bytes"]
 
@@ -173,6 +175,8 @@ class State:
                     action()
                 except PtxError as error:
                     self.failed(device, error)
+                except Exception:  # noqa: BLE001  (a defect of the fake, which shall not pass for a result)
+                    self.failed(device, PtxError("defect of the fake driver", traceback.format_exc()))
                 finally:
                     self.memory.reachable = None
         self.streams = [s for s in self.streams if s.alive or (s.last is not None and not s.last.done)]
@@ -183,6 +187,10 @@ class State:
         self.schedule.finish(works)
         if self.contexts[device].error:
             raise CudaError(self.contexts[device].error)
+
+    def settle(self) -> None:
+        """Does all work that is left."""
+        self.schedule.finish([s.last for s in self.streams])
 
     def safe(self, what: str) -> None:
         """Refuses what may make a capture wait; captures under way are spoiled by it."""
@@ -205,6 +213,11 @@ class State:
             raise self.refuse(1, str(error)) from None
         if piece.start in self.doomed or address + size > piece.start + piece.size:
             raise self.refuse(1, f"{size} bytes at {address:#x} run over the end of {piece}, or it is freed before")
+
+    def of_host(self, address: int | None) -> None:
+        """Refuses what can be no address of the host."""
+        if not address or device_of(address) >= 0:
+            raise self.refuse(1, f"{address or 0:#x} is no memory of the host")
 
     def pinned_at(self, address: int, size: int) -> bool:
         """Whether host memory was allocated by the driver."""

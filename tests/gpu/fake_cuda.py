@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from gpu.cuda_modules import Modules
 from gpu.cuda_names import SIGNATURES, CudaError
 from gpu.ptx_machine import Checks
@@ -64,6 +65,15 @@ class FakeCuda:
     def bytes_held(self, device: int = 0) -> int:
         """Bytes that are allocated on a device, and that no call has freed."""
         return self._driver.held(device)
+
+    def settle(self) -> None:
+        """Does all work that streams were given, as if much time went by."""
+        with self._driver.lock:
+            self._driver.settle()
+
+    def peek(self, address: int, count: int, dtype: type) -> np.ndarray:
+        """A copy of what memory of a device holds now, in whatever state its streams are."""
+        return self._driver.memory.bytes(address, count * np.dtype(dtype).itemsize).view(dtype).copy()
 
     def _entry(self, name: str, function: Callable[..., None]) -> Callable[..., int]:
         """What C calls: a function that gives a code, whatever happens."""

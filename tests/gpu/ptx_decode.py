@@ -349,6 +349,8 @@ class Program:
 
     def _atomic(self, statement: Statement) -> Step:
         space, (name,), kind = self._access(statement)
+        if kind not in _UPDATED[name]:
+            raise self._unknown(statement)
         update = _UPDATES[name]
         operands = list(statement.operands)
         target = operands.pop(0) if statement.opcode.startswith("atom") else "_"
@@ -506,3 +508,6 @@ _UPDATES: dict[str, Callable[..., np.ndarray]] = {
     "inc": lambda old, most: np.where(old >= most, old.dtype.type(0), old + old.dtype.type(1)),
     "dec": lambda old, most: np.where((old == 0) | (old > most), most, old - old.dtype.type(1)),
 }
+_WORDS, _BITS = {"u32", "s32", "u64", "s64"}, {"b32", "b64"}
+_UPDATED = {"add": {"u32", "s32", "u64", "f16", "f32", "f64"}, "min": _WORDS, "max": _WORDS, "and": _BITS, "or": _BITS,
+            "xor": _BITS, "exch": _BITS, "cas": {"b16", *_BITS}, "inc": {"u32"}, "dec": {"u32"}}  # types of each

@@ -18,7 +18,7 @@ from gpu.ptx_memory import Memory
 from gpu.ptx_run import Checks, Dim, Run
 from gpu.ptx_text import Module, PtxError, parse
 
-__all__ = ["Checks", "Loaded", "Memory", "PtxError", "decode", "load"]
+__all__ = ["Checks", "Loaded", "Memory", "PtxError", "decode", "fits", "load"]
 
 _AT_ONCE = 16384  # threads that run at once: what they hold fits the processor's caches
 _THREADS, _SHARED = 1024, 227 * 1024  # of a block at most
@@ -28,7 +28,7 @@ class Loaded:
     """A module in memory: its kernels, and where its variables lie."""
 
     def __init__(self, module: Module, memory: Memory, device: int = 0) -> None:
-        self.module, self.memory = module, memory
+        self.module, self.memory, self.device = module, memory, device
         self.symbols = {v.name: memory.allocate(v.size, v.name, v.data or bytes(v.size), device)
                         for v in module.variables.values() if v.space in ("global", "const")}
 
@@ -52,7 +52,7 @@ class Loaded:
         """
         program = self.program(name)
         threads, blocks = block[0] * block[1] * block[2], grid[0] * grid[1] * grid[2]
-        _fits(program, threads, blocks, dynamic)
+        fits(program, threads, blocks, dynamic)
         at_once = max(_AT_ONCE // threads, 1)
         with np.errstate(all="ignore"):
             for first in range(0, blocks, at_once):
@@ -93,7 +93,7 @@ def _program(module: Module, name: str) -> Program:
     return Program(module, module.entries[name])
 
 
-def _fits(program: Program, threads: int, blocks: int, dynamic: int) -> None:
+def fits(program: Program, threads: int, blocks: int, dynamic: int) -> None:
     """Raises where a launch asks for more than there is."""
     most = program.entry.directives.get("maxntid", (_THREADS,))
     needed = program.entry.directives.get("reqntid")

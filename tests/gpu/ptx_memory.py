@@ -29,7 +29,7 @@ _NONE, _MANY, _SOME, _WARP = -1, -2, 1 << 29, 1 << 30
 
 def garbage(size: int) -> np.ndarray:
     """What new memory holds: bytes that are NaN in every type of floats, at a multiple of 16 bytes' length."""
-    return np.resize(np.array([0xFB, 0x7F], np.uint8), -(-max(size, 1) // 16) * 16)
+    return np.full(-(-max(size, 1) // 16) * 8, 0x7FFB, np.uint16).view(np.uint8)
 
 
 def device_of(address: int) -> int:

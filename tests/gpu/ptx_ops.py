@@ -407,6 +407,20 @@ def _float(name: str, kind: str) -> Rule:
     return Rule(_arithmetic(function, kind), [kind] * 2, kind)
 
 
+def _mixed(name: str, kind: str) -> Rule:
+    """A sum of a narrow float and a float32, which newer GPUs have."""
+    function = {"add": np.add, "sub": np.subtract}[name]
+    return Rule(lambda a, b: function(_single(a, kind), b), [kind, "f32"], "f32")
+
+
+def _mixed_fma(kind: str) -> Rule:
+    return Rule(lambda a, b, c: _compiled_fma()(_single(a, kind), _single(b, kind), c), [kind, kind, "f32"], "f32")
+
+
+def _single(x: np.ndarray, kind: str) -> np.ndarray:
+    return _widened(x, kind).astype(np.float32)
+
+
 def _signs(name: str, kind: str) -> Rule:
     sign, bits = _sign(kind), f"b{8 * DTYPES[kind].itemsize}"
     return Rule((lambda x: x ^ sign) if name == "neg" else (lambda x: x & ~sign), [bits], bits)
@@ -463,6 +477,8 @@ _TABLE: list[tuple[str, Callable[..., Rule]]] = [
     (rf"setp\.(\w+)(?:\.(and|or|xor))?\.{_ANY}", _setp),
     (rf"(add|sub|mul)\.rn\.{_FLOAT}", _float),
     (r"(div)\.rn\.(f32|f64)", _float),
+    (r"(add|sub)\.rn\.f32\.(f16|bf16)", _mixed),
+    (r"fma\.rn\.f32\.(f16|bf16)", _mixed_fma),
     (rf"fma\.rn\.{_FLOAT}", lambda t: Rule(_fma(t), [t] * 3, t)),
     (r"sqrt\.rn\.(f32|f64)", _same(np.sqrt, 1)),
     (r"rcp\.rn\.(f32|f64)", _same(np.reciprocal, 1)),

@@ -127,16 +127,17 @@ class Run:
 
     def leave(self, mask: Mask) -> None:
         """Threads return: their elements are dropped everywhere."""
-        if mask is None:
-            keep = np.zeros(self.count, bool)
-        else:
-            keep = ~mask
+        if mask is None:  # then none are elsewhere
+            self.count = 0
+            return
+        keep = ~mask
         self.position[self.slot[~keep]] = -1
         self.r = [v if len(v) == 1 else v[keep] for v in self.r]
         self.block, self.slot, self.threads = self.block[keep], self.slot[keep], self.threads[keep]
         self.count = len(self.slot)
         self.position[self.slot] = np.arange(self.count)
-        self.whole = bool(np.isin(np.bincount(self.slot // WARP), (0, WARP)).all())
+        sizes = np.bincount(self.slot // WARP)
+        self.whole = bool(((sizes == 0) | (sizes == WARP)).all())
         for table in (self.ready, self.stalled, self.waiting):
             for place, other in table.items():
                 if other is not None:

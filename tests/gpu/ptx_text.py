@@ -88,12 +88,13 @@ class Module:
     variables: dict[str, Variable]
 
 
+@lru_cache(maxsize=64)
 def size_of(kind: str) -> int:
     """Bytes of a type such as `f32`; a predicate has one."""
     return 1 if kind == "pred" else int(re.sub(r"\D+", "", kind.replace("bf", ""))) // 8
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2048)
 def parse(text: str) -> Module:
     """A module.
 

@@ -1,4 +1,4 @@
-"""The fake driver, called as a program calls the real one: by `ctypes` alone."""
+"""The fake driver, called as a program calls the real one: through `ctypes`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from codegen.test_ptx import kernels
 from gpu.cuda_names import SIGNATURES, KernelNodeParams
 from gpu.fake_cuda import FakeCuda
 
+from twofold.codegen import ptx
+from twofold.ir.op import REGISTRY
+
 HEAD = ".version 6.3\n.target {target}\n.address_size 64\n"
 SCALE = HEAD + """
-.visible .global .align 4 .u32 calls = {{7}};
+.visible .global .align 4 .u32 calls = 7;
 .visible .entry scale(.param .u64 .ptr .global .align 1 scale_x, .param .u32 scale_by, .param .u64 scale_n)
 {{
     .reg .pred %p<2>; .reg .b32 %r<6>; .reg .b64 %rd<6>;
@@ -157,6 +161,8 @@ def test_memory() -> None:
     assert d.cuda.bytes_held() == 64 and d.cuda.counts["allocations"] == 1
     data = np.zeros(20, np.int32)
     assert d.cuda.cuMemcpyHtoD_v2(out.value, data.ctypes.data, 68) == 1  # more than there is
+    assert d.cuda.cuMemcpyHtoD_v2(out.value, out.value, 8) == 1 and "no memory of the host" in d.cuda.findings[-1]
+    assert d.cuda.cuMemcpyDtoH_v2(None, out.value, 8) == 1
     kind, start = c_uint(), c_uint64()
     d.ok(d.cuda.cuPointerGetAttribute(byref(kind), 2, out.value + 8))
     d.ok(d.cuda.cuPointerGetAttribute(byref(start), 11, out.value + 8))
@@ -289,8 +295,30 @@ def test_kernels() -> None:
     extra = (c_void_p * 5)(1, words.ctypes.data, 2, ctypes.addressof(size), 0)
     d.ok(d.cuda.cuLaunchKernel(d.function(), 1, 1, 1, 32, 1, 1, 0, 0, None, extra))
     assert d.values(at, 3)[2] == 12
+    limited = TEXT.replace(b"scale_n)\n", b"scale_n) .maxntid 32\n")
+    assert d.launch(d.function(limited), [c_uint64(at), c_uint(3), c_uint64(45)], block=64) == 701
     for grid, block in ((0, 32), (1, 2048)):
         assert d.launch(d.function(), [c_uint64(at), c_uint(3), c_uint64(45)], grid=grid, block=block) == 1
+
+
+def test_kernels_of_the_library() -> None:
+    """A division that is checked: its status word and its results, by a launch and by a graph."""
+    divide = kernels(REGISTRY["floordiv"])["floordiv_int64"]
+    d = Driver()
+    x, y, out, status = np.arange(100, dtype=np.int64), np.full(100, 7), np.zeros(100, np.int64), np.full(1, -1)
+    at = [c_uint64(d.memory(a)) for a in (status, out, x, y)]
+    function, stream = d.function(ptx.text({"divide": divide}).encode(), b"divide"), d.stream()
+    d.ok(d.launch(function, [c_uint64(100), *at], stream, grid=3))
+    d.ok(d.cuda.cuStreamSynchronize(stream))
+    assert (d.values(at[1].value, 100, np.int64) == x // 7).all() and d.values(at[0].value, 1, np.int64)[0] == -1
+    d.ok(d.cuda.cuStreamBeginCapture_v2(stream, 2))
+    d.ok(d.cuda.cuMemsetD8Async(at[3].value, 0, 8, stream))
+    d.ok(d.launch(function, [c_uint64(100), *at], stream, grid=3))
+    graph = d.handle(lambda out: d.cuda.cuStreamEndCapture(stream, out))
+    run = d.handle(lambda out: d.cuda.cuGraphInstantiateWithFlags(out, graph, 0))
+    d.ok(d.cuda.cuGraphLaunch(run, stream))
+    d.ok(d.cuda.cuStreamSynchronize(stream))
+    assert d.values(at[0].value, 1, np.int64)[0] == 0 and d.cuda.findings == []
 
 
 def test_shared_memory_must_be_asked_for() -> None:
@@ -308,14 +336,15 @@ def test_shared_memory_must_be_asked_for() -> None:
 def test_errors_of_kernels_stay() -> None:
     d = Driver()
     at = d.memory(ONES)
-    d.ok(d.launch(d.function(), [c_uint64(at), c_uint(3), c_uint64(21)]))
+    function = d.function()
+    d.ok(d.launch(function, [c_uint64(at), c_uint(3), c_uint64(21)]))
     assert d.cuda.cuCtxSynchronize() == 700
     assert "0 bytes behind cuMemAlloc" in d.cuda.findings[-1] and "ld.global.b32 %r5" in d.cuda.findings[-1]
     assert d.cuda.cuMemFree_v2(at) == 700 and d.cuda.cuCtxSynchronize() == 700
     d.ok(d.cuda.cuDevicePrimaryCtxRelease_v2(0))
     assert d.cuda.cuDevicePrimaryCtxRelease_v2(0) == 201
     d.ok(d.cuda.cuCtxSynchronize())
-    assert d.cuda.bytes_held() == 0
+    assert d.cuda.bytes_held() == 0 and d.launch(function, []) == 400
 
 
 def test_modules() -> None:
@@ -356,6 +385,28 @@ def test_linking_gives_an_image_for_one_architecture() -> None:
     for architecture in ((7, 5), (9, 0)):
         assert Driver(architecture=architecture).cuda.cuModuleLoadData(byref(out), kept) == 209
     assert d.cuda.cuModuleLoadData(byref(out), kept[:200]) == 200
+
+
+def test_what_tests_may_look_at() -> None:
+    d = Driver()
+    at, stream = d.memory(ONES), d.stream()
+    d.scale(at, 3, 20, stream)
+    assert d.cuda.peek(at, 20, np.int32).tolist() == [1] * 20 and not d.cuda.launches
+    d.cuda.settle()
+    assert d.cuda.peek(at, 20, np.int32).tolist() == [3] * 20
+    assert d.cuda.findings == [] and d.cuda.counts["copied_bytes"] == 80
+
+
+def test_a_graph_waits_for_its_last_launch() -> None:
+    for seed in range(10):
+        d = Driver(seed=seed)
+        at, first, second = d.memory(ONES), d.stream(), d.stream()
+        graph = captured(d, at, first)
+        run = d.handle(lambda out, d=d, graph=graph: d.cuda.cuGraphInstantiateWithFlags(out, graph, 0))
+        d.ok(d.cuda.cuGraphLaunch(run, first))
+        d.ok(d.cuda.cuGraphLaunch(run, second))
+        d.ok(d.cuda.cuStreamSynchronize(second))
+        assert d.cuda.peek(at, 1, np.int32)[0] == 100
 
 
 def captured(d: Driver, at: int, stream: int) -> int:

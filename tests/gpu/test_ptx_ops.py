@@ -217,6 +217,19 @@ def test_comparisons_of_floats() -> None:
         assert "".join(str(int(v)) for v in found.function(a, b)) == wanted, what
 
 
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+def test_sums_of_two_types(kind: str) -> None:
+    rng = np.random.default_rng(5)
+    a, b, c = floats(kind, 200, rng, 5), floats(kind, 200, rng, 5), floats("f32", 200, rng, 5)
+    rows = list(zip(exactly(a, kind), exactly(b, kind), exactly(c, "f32"), strict=True))
+    for opcode, operands, wanted in ((f"sub.rn.f32.{kind}", (a, c), [Fraction(x) - Fraction(z) for x, _, z in rows]),
+                                     (f"fma.rn.f32.{kind}", (a, b, c), [Fraction(x) * Fraction(y) + Fraction(z)
+                                                                        for x, y, z in rows])):
+        found = rule(opcode)
+        assert found is not None
+        assert found.function(*operands).tolist() == [nearest(value, "f32") for value in wanted]
+
+
 @pytest.mark.parametrize("opcode", ["add.f32", "mul.ftz.f32", "ex2.approx.f32", "fma.rn.ftz.f32", "div.full.f32",
                                     "add.rz.f32", "sqrt.approx.f32", "tanh.approx.f32", "fma.rn.sat.f32"])
 def test_what_is_loose_is_unknown(opcode: str) -> None:

@@ -368,6 +368,10 @@ def test_races_within_a_warp_and_across() -> None:
     ld.shared.b32 %r0, [%r8];
     ld.shared.b32 %r10, [%r8];""" + meet + "st.shared.b32 [%r7], 1;"
     assert run(body, own=SHARED) == [n ^ 1 for n in range(32)]
+    body = AT + "st.shared.b32 [%r7], %r4;" + meet + """
+    ld.shared.b32 %r0, [%r6];
+    setp.eq.b32 %p1, %r1, 0;""" + meet + "@%p1 st.shared.b32 [%r6], 1;"
+    run(body, own=SHARED)
     own = ".shared .align 16 .b8 words[256];"
     across = AT + "st.shared.b32 [%r7], %r4;" + meet + """
     xor.b32 %r8, %r5, 128; add.s32 %r8, %r6, %r8;
@@ -399,7 +403,7 @@ def test_what_never_ends_or_is_not_known() -> None:
     wrong("trap", "setp.lt.u32 %p1, %r1, 7; @%p1 bra $end; trap;")
     for line in ("add.f32 %r5, %r1, %r1;", "mul.rn.ftz.f32 %r5, %r1, %r1;", "ex2.approx.f32 %r5, %r1;",
                  "mov.u32 %r5, %clock;", "call.uni foo, ();", "add.s32 %r5, %r1;", "mov.b32 %r5, %nothing;",
-                 "wmma.load.a %r5;", "st.global.b32 [%d2+x], %r0;"):
+                 "wmma.load.a %r5;", "red.global.add.bf16 [%d2], %h1;", "st.global.b32 [%d2+x], %r0;"):
         wrong("unknown instruction", line, line.split()[0])
 
 
