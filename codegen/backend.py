@@ -23,11 +23,11 @@ from twofold.ir.dims import Dim, DimLike
 from .target import CACHES
 
 if TYPE_CHECKING:  # eager execution imports this module, and plans nothing at first
+    from .fused_base import FusedKernel
     from .layout import Layout
     from .operands import LibraryKey, Run
     from .placer import Placer
     from .plan import Plan, Shares
-    from .fused_base import FusedKernel
     from .units import Group, Source
 
 __all__ = ["Backend", "Lower", "Lowering", "CompiledGraph", "EVERY", "INTERRUPTED", "AGAIN", "lowering"]

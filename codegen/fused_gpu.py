@@ -12,9 +12,7 @@ import functools
 from collections.abc import Sequence
 
 from twofold.ir import dims as dm
-from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
-from twofold.ir.dims import Dim
 from twofold.ir.scalar import Scalar
 
 from . import lanes, loop, reduce
@@ -24,7 +22,7 @@ from .fused_reduce import Contributions, Reduce, ReductionItem
 from .fused_rows import RowPasses
 from .layout import contiguous, merged
 from .target import CACHES
-from .units import Group, Source
+from .units import Group
 
 __all__ = ["kernels_of"]
 
@@ -34,13 +32,13 @@ _SIDE_BY_SIDE = 8  # outputs that a block reduces: their neighbours fill what me
 def kernels_of(group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value]) -> list[FusedKernel]:
     """The kernels that compute a group on a GPU; arguments as for `fused.kernels_of`."""
     if group.axes is None:
-        return [_Elements(group, stored, overwrites, CACHES).kernel()]
+        return [_ElementMap(group, stored, overwrites, CACHES).kernel()]
     if group.rowwise:
         return [_WarpRows(group, stored, overwrites).kernel()]
-    return _Lanes(group, stored, overwrites).kernels()
+    return _LaneReduce(group, stored, overwrites).kernels()
 
 
-class _Elements(Map):
+class _ElementMap(Map):
     """Elementwise items: an iteration is an element."""
 
     def kernel(self) -> FusedKernel:
@@ -62,18 +60,19 @@ class _Elements(Map):
         return b.done(self.group.items, dm.numel(space), 1 + self.instructions() // 8)
 
 
-class TeamBuilder(FusedBuilder, loop.TeamBuilder):
+class FusedTeamBuilder(FusedBuilder, loop.TeamBuilder):
     """A builder of fused kernels whose iterations belong to teams of threads."""
 
 
 class _WarpRows(RowPasses):
     """Short rows, each gone over by a warp in several passes."""
 
-    builder = TeamBuilder
+    builder = FusedTeamBuilder
 
     def kernel(self) -> FusedKernel:
         b = self.b
         self.begin_group()
+        assert isinstance(b, FusedTeamBuilder)
         self.own = {spec: reduce.OwnAccumulators(b, spec.spec) for spec in self.specs}
         with b.for_(b.start, b.stop) as row:
             self.one_row(row)
@@ -81,7 +80,7 @@ class _WarpRows(RowPasses):
 
     def sweep(self, specs: list[ReductionItem], take: lanes.Take[reduce.Accumulators]) -> list[tuple[Scalar, ...]]:
         b, own = self.b, [self.own[s] for s in specs]
-        assert isinstance(b, TeamBuilder)
+        assert isinstance(b, FusedTeamBuilder)
         lanes.sweep_by_team(b, own, self.length, take)
         return [tuple([b.leading(v) for v in each.get(b.lane())]) for each in own]
 
@@ -91,20 +90,20 @@ class _WarpRows(RowPasses):
 
     def store_row(self) -> None:
         b = self.b
-        assert isinstance(b, TeamBuilder)
+        assert isinstance(b, FusedTeamBuilder)
         with b.if_(b.eq(b.lane(), 0)):
             self.store_outer()
         self.store_rest(b.lane(), loop.TEAM)
 
 
-class _Lanes(Reduce):
+class _LaneReduce(Reduce):
     """Reductions of any length in one pass: a warp for a chunk of a row, or a block for chunks side by side."""
 
-    builder = TeamBuilder
+    builder = FusedTeamBuilder
 
     def rows(self) -> FusedKernel:
         b = self.b
-        assert isinstance(b, TeamBuilder)
+        assert isinstance(b, FusedTeamBuilder)
         dense = self.dense()
         every = [*self.sources, dense]
         own = [reduce.OwnAccumulators(b, spec.spec) for spec in self.specs]
@@ -129,7 +128,7 @@ class _Lanes(Reduce):
     def columns(self) -> FusedKernel:
         """A block has a chunk of `_SIDE_BY_SIDE` neighbouring outputs, with a thread for each lane of each."""
         b, inner = self.b, self.unreduced[-1]
-        assert isinstance(b, TeamBuilder)
+        assert isinstance(b, FusedTeamBuilder)
         b.threads = reduce.LANES * _SIDE_BY_SIDE
         dense = self.dense()
         every = [*self.sources, dense]

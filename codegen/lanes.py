@@ -59,7 +59,8 @@ A = TypeVar("A", bound=LaneAccumulators)
 T = TypeVar("T", bound=TeamAccumulators)
 
 
-Take: TypeAlias = Callable[[Scalar, Scalar, Sequence[T]], None]  # as `sweep` says
+Accumulating = TypeVar("Accumulating")
+Take: TypeAlias = Callable[[Scalar, Scalar, Sequence[Accumulating]], None]  # as `sweep` says
 
 
 def sweep(b: LoopBuilder, lanes: Sequence[A], ends: Sequence[A], count: ScalarLike,

@@ -138,10 +138,12 @@ class Host:
 
     def on_host(self, arrays: Sequence[Any]) -> list[np.ndarray]:
         """Arrays of the backend as ones of the host."""
-        return [self.backend.copy_from(a) for a in arrays]
+        return list(arrays) if self.backend.is_host else [self.backend.copy_from(a) for a in arrays]
 
     def on_device(self, arrays: Sequence[np.ndarray]) -> list[Any]:
         """Arrays of the host as ones of the backend; strings stay where they are."""
+        if self.backend.is_host:
+            return list(arrays)
         return [a if a.dtype.hasobject else self.backend.copy_to(a) for a in arrays]
 
     def op(self, node: g.Node, op: Op, arrays: list[np.ndarray], sizes: KnownSizes) -> Sequence[np.ndarray]:

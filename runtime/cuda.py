@@ -1,7 +1,7 @@
 """The backend of a GPU: plans become launches (`cuda_program.py`), memory is the GPU's (`cuda_device.py`).
 
-Kernels are the loop IR that all backends share; products and convolutions have kernels of their own
-(`codegen/gpu_*.py`). What has none runs on the host, between programs (`eager/executing.py`).
+Kernels are the loop IR that all backends share; those of fused groups have a thread for each element, or for each lane
+of a reduction (`codegen/fused_gpu.py`). What has none runs on the host, between programs (`eager/executing.py`).
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from twofold.codegen import backend, ptx
+from twofold.codegen import backend
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
+from twofold.ir.errors import InternalError
 
 from . import cuda_device
 from .cuda_device import DeviceArray, Gpu
@@ -57,13 +58,13 @@ class CUDA(backend.Backend):
         return fused_gpu.kernels_of(group, stored, overwrites)
 
     def product(self, p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
-        raise NotImplementedError("matrix products on a GPU")
+        raise InternalError(None, p.node.op.name, "products are kept from plans for GPUs")
 
     def shares(self, work: DimLike) -> Shares | None:
         return None  # a launch is over all iterations
 
     def key(self) -> str:
-        return f"{self.name} {self.gpu.architecture} {ptx.OLDEST}"
+        return f"{self.name} {self.gpu.architecture}"
 
     def compile(self, plan: Plan) -> CudaProgram:
         from .cuda_program import CudaProgram

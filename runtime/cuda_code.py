@@ -19,7 +19,7 @@ from . import cache, kernels, locks
 from .cuda_device import Gpu
 from .cuda_driver import CudaError
 
-__all__ = ["Function", "Resources", "function"]
+__all__ = ["LoadedKernel", "KernelResources", "function"]
 
 _NAME = "kernel"  # of the one entry of a module
 _PTX = 1  # CU_JIT_INPUT_PTX
@@ -31,7 +31,7 @@ _RESIDENT = 2048  # threads that a multiprocessor has at once
 _MOST_BLOCKS = 2**31 - 1
 
 
-class Resources(NamedTuple):
+class KernelResources(NamedTuple):
     """What a function takes: registers and bytes of local memory of a thread, bytes of shared memory of a block."""
 
     registers: int
@@ -39,7 +39,7 @@ class Resources(NamedTuple):
     shared: int
 
 
-class Function:
+class LoadedKernel:
     """A kernel on one GPU.
 
     Attributes:
@@ -55,9 +55,9 @@ class Function:
             gpu.driver.cuModuleGetFunction(ctypes.byref(self.handle), self.module, _NAME.encode())
 
     @functools.cached_property
-    def resources(self) -> Resources:
+    def resources(self) -> KernelResources:
         """What it takes."""
-        return Resources(*[self._attribute(number) for number in (_REGISTERS, _LOCAL, _SHARED)])
+        return KernelResources(*[self._attribute(number) for number in (_REGISTERS, _LOCAL, _SHARED)])
 
     def shape(self, total: int) -> tuple[int, int]:
         """How many blocks run `total` iterations, and the threads of each."""
@@ -73,10 +73,10 @@ class Function:
 
 
 _lock = locks.RLock()
-_functions: dict[tuple[Gpu, str], Function] = {}
+_functions: dict[tuple[Gpu, str], LoadedKernel] = {}
 
 
-def function(gpu: Gpu, kernel: Kernel, arguments: int) -> Function:
+def function(gpu: Gpu, kernel: Kernel, arguments: int) -> LoadedKernel:
     """The function of a kernel, made now or before; kernels of one text share it.
 
     Args:
@@ -86,10 +86,10 @@ def function(gpu: Gpu, kernel: Kernel, arguments: int) -> Function:
     """
     with _lock:
         module = ptx.module({_NAME: kernel}, count=arguments)
-        found = _functions.get((gpu, module))
-        if found is None:
-            found = _functions[gpu, module] = Function(gpu, kernel, _image(gpu, kernel, module))
-        return found
+        loaded = _functions.get((gpu, module))
+        if loaded is None:
+            loaded = _functions[gpu, module] = LoadedKernel(gpu, kernel, _image(gpu, kernel, module))
+        return loaded
 
 
 def _image(gpu: Gpu, kernel: Kernel, module: str) -> bytes:

@@ -1,8 +1,10 @@
 """GPUs of this machine: for each its context, its one stream of work, and its memory.
 
-All work on a GPU goes through one stream, in the order in which threads hand it in, so that memory can be given back as
-soon as nobody will hand in work on it any more: what uses it next comes behind in the stream. Memory comes from the
-driver's pool, which keeps what is given back.
+All work on a GPU goes through one stream, in the order in which threads hand it in, so that memory can be used again as
+soon as nobody will hand in work on it any more: what uses it next comes behind in the stream. Memory that nothing
+refers to any more is kept by its size and handed out again, the latest first, so that a loop gets the same addresses
+round by round, for which graphs of the driver's have been recorded (`cuda_program.py`). New memory comes from the
+driver's pool.
 
 `DeviceArray` is what tensors on a GPU hold; kernels and programs are the affair of `cuda_code.py` and
 `cuda_program.py`.
@@ -29,9 +31,10 @@ __all__ = ["Allocation", "DeviceArray", "Gpu", "MemoryStatistics", "gpu", "gpus"
 
 _CAPABILITY = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
 _PROCESSORS = 16  # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
-_KEPT, _USED, _MOST_USED = 4, 7, 8  # CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, _USED_MEM_CURRENT, _USED_MEM_HIGH
+_KEPT = 4  # CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
 _APART = 1  # CU_STREAM_NON_BLOCKING: does not wait for the stream that others use by default
-_AT_LEAST = 1  # bytes of an allocation: the driver refuses none
+_UNIT = 256  # bytes: sizes of allocations are multiples of it, as their addresses are
+_IDLE = 0.25  # of a GPU's memory that may be kept for later
 
 
 class MemoryStatistics(NamedTuple):
@@ -66,13 +69,18 @@ class Gpu:
         self.context, self.stream, self.recording, self._pool = (ctypes.c_void_p() for _ in range(4))
         driver.cuDevicePrimaryCtxRetain(ctypes.byref(self.context), self.handle)
         self.lock = locks.RLock()  # of who hands in work that belongs together
+        self._memory = locks.RLock()  # of the numbers below
+        self._idle: dict[int, list[int]] = {}  # addresses by size
+        self._in_use = self._peak = self._kept = 0
         self._current = threading.local()
         with self:
             for stream in (self.stream, self.recording):
                 driver.cuStreamCreate(ctypes.byref(stream), _APART)
             driver.cuDeviceGetDefaultMemPool(ctypes.byref(self._pool), self.handle)
-            most = ctypes.c_uint64(2**64 - 1)  # nothing goes back to the system by itself
+            total, most = ctypes.c_size_t(), ctypes.c_uint64(2**64 - 1)  # nothing goes back to the system by itself
+            driver.cuDeviceTotalMem_v2(ctypes.byref(total), self.handle)
             driver.cuMemPoolSetAttribute(self._pool, _KEPT, ctypes.byref(most))
+        self._most_kept = int(total.value * _IDLE)
 
     @property
     def architecture(self) -> str:
@@ -96,18 +104,45 @@ class Gpu:
         Raises:
             ResourceExhaustedError: there is not enough.
         """
+        size = max(-(-size // _UNIT), 1) * _UNIT
+        with self._memory:
+            idle = self._idle.get(size)
+            address = idle.pop() if idle else 0
+            self._kept -= size if address else 0
+        address = address or self._new(size)
+        with self._memory:
+            self._in_use += size
+            self._peak = max(self._peak, self._in_use)
+        return Allocation(self, address, size)
+
+    def _new(self, size: int) -> int:
+        """The address of new memory."""
         address = ctypes.c_uint64()
         with self:
-            size = max(size, _AT_LEAST)
             status = self.driver.status("cuMemAllocAsync", ctypes.byref(address), size, self.stream)
             if status == cuda_driver.OUT_OF_MEMORY:
                 self.trim()
                 status = self.driver.status("cuMemAllocAsync", ctypes.byref(address), size, self.stream)
-            if status == cuda_driver.OUT_OF_MEMORY:
-                self._exhausted(size)
-            if status:
-                raise CudaError(status, self.driver.explained("cuMemAllocAsync", status))
-        return Allocation(self, address.value, size)
+        if status == cuda_driver.OUT_OF_MEMORY:
+            self._exhausted(size)
+        if status:
+            raise CudaError(status, self.driver.explained("cuMemAllocAsync", status))
+        return address.value
+
+    def give_back(self, address: int, size: int) -> None:
+        """Takes memory back that nothing refers to any more."""
+        with self._memory:
+            self._in_use -= size
+            keep = self._kept + size <= self._most_kept
+            if keep:
+                self._kept += size
+                self._idle.setdefault(size, []).append(address)
+        if not keep:
+            self._free(address)
+
+    def _free(self, address: int) -> None:
+        self.driver.status("cuCtxSetCurrent", self.context)  # called where nobody could catch an error
+        self.driver.status("cuMemFreeAsync", address, self.stream)
 
     def _exhausted(self, size: int) -> NoReturn:
         held = self.statistics()
@@ -117,23 +152,26 @@ class Gpu:
 
     def trim(self) -> None:
         """Gives memory that no array holds back to the system, once all work is done."""
+        with self._memory:
+            idle, self._idle, self._kept = self._idle, {}, 0
+        for addresses in idle.values():
+            for address in addresses:
+                self._free(address)
         self.wait()
         with self:
             self.driver.cuMemPoolTrimTo(self._pool, 0)
 
     def statistics(self) -> MemoryStatistics:
         """How much memory is held and free."""
-        used, peak, free, total = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_size_t(), ctypes.c_size_t()
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
         with self:
-            self.driver.cuMemPoolGetAttribute(self._pool, _USED, ctypes.byref(used))
-            self.driver.cuMemPoolGetAttribute(self._pool, _MOST_USED, ctypes.byref(peak))
             self.driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
-        return MemoryStatistics(used.value, peak.value, total.value, free.value)
+        return MemoryStatistics(self._in_use, self._peak, total.value, free.value)
 
     def forget_peak(self) -> None:
         """Has the peak begin with what is held now."""
-        with self:
-            self.driver.cuMemPoolSetAttribute(self._pool, _MOST_USED, ctypes.byref(ctypes.c_uint64(0)))
+        with self._memory:
+            self._peak = self._in_use
 
     # -- arrays -----------------------------------------------------------------------------------
     def empty(self, shape: Sequence[int], dtype: np.dtype) -> DeviceArray:
@@ -213,9 +251,7 @@ class Allocation:
         self.gpu, self.address, self.size = gpu, address, size
 
     def __del__(self) -> None:
-        gpu = self.gpu
-        gpu.driver.status("cuCtxSetCurrent", gpu.context)  # nobody could catch an error here
-        gpu.driver.status("cuMemFreeAsync", self.address, gpu.stream)
+        self.gpu.give_back(self.address, self.size)
 
 
 class DeviceArray:

@@ -36,7 +36,7 @@ class Giver(Protocol):
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
-class _Tensor(ctypes.Structure):
+class _DLTensor(ctypes.Structure):
     """`DLTensor`."""
 
     _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32), ("number", ctypes.c_int32),
@@ -48,17 +48,17 @@ class _Tensor(ctypes.Structure):
 _Delete = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
-class _Managed(ctypes.Structure):
+class _DLManaged(ctypes.Structure):
     """`DLManagedTensor`, as before version 1."""
 
-    _fields_ = [("tensor", _Tensor), ("context", ctypes.c_void_p), ("delete", ctypes.c_void_p)]
+    _fields_ = [("tensor", _DLTensor), ("context", ctypes.c_void_p), ("delete", ctypes.c_void_p)]
 
 
-class _Versioned(ctypes.Structure):
+class _DLVersioned(ctypes.Structure):
     """`DLManagedTensorVersioned`."""
 
     _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
-                ("delete", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _Tensor)]
+                ("delete", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _DLTensor)]
 
 
 _new = ctypes.pythonapi.PyCapsule_New
@@ -99,10 +99,10 @@ def capsule(array: DeviceArray, stream: int | None, versioned: bool) -> object:
         _follow(array.gpu, array.gpu.stream, ctypes.c_void_p(_LEGACY if stream in (None, 0) else stream))
     shape = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
     strides = (ctypes.c_int64 * max(array.ndim, 1))(*[math.prod(array.shape[n + 1:]) for n in range(array.ndim)])
-    tensor = _Tensor(array.address, CUDA_DEVICE, array.gpu.index, array.ndim, _CODES[array.dtype.kind],
+    tensor = _DLTensor(array.address, CUDA_DEVICE, array.gpu.index, array.ndim, _CODES[array.dtype.kind],
                      8 * array.dtype.itemsize, 1, shape, strides, 0)
     delete = ctypes.cast(_forget, ctypes.c_void_p)
-    managed = _Versioned(1, 0, None, delete, _READ_ONLY, tensor) if versioned else _Managed(tensor, None, delete)
+    managed = _DLVersioned(1, 0, None, delete, _READ_ONLY, tensor) if versioned else _DLManaged(tensor, None, delete)
     address = ctypes.addressof(managed)
     _given[address] = (managed, shape, strides, array)
     return _new(address, _NAMES[versioned], ctypes.cast(_destroy, ctypes.c_void_p))
@@ -125,7 +125,7 @@ def _destroy(capsule: int) -> None:
 
 
 # -- taking -------------------------------------------------------------------------------------------
-class _Borrowed:
+class _BorrowedMemory:
     """Memory of somebody else's, which lives as long as this does. It has an `Allocation`'s names."""
 
     __slots__ = ("gpu", "address", "size", "_keep", "_release", "__weakref__")
@@ -155,7 +155,7 @@ def borrowed(value: Any) -> DeviceArray:
     stream = told.get("stream")
     if stream is not None:
         _follow(device, ctypes.c_void_p(stream), device.stream)
-    return DeviceArray(_Borrowed(device, address, value), shape, dtype)  # type: ignore[arg-type]
+    return DeviceArray(_BorrowedMemory(device, address, value), shape, dtype)  # type: ignore[arg-type]
 
 
 def from_dlpack(value: Giver) -> DeviceArray:
@@ -170,7 +170,7 @@ def from_dlpack(value: Giver) -> DeviceArray:
         raise RuntimeError(f"a DLPack object lies on device {int(kind)}:{int(number)}, which is none of ours")
     made: Any = value.__dlpack__(stream=device.stream.value)
     managed, versioned = _managed(made)
-    tensor: _Tensor = managed.tensor
+    tensor: _DLTensor = managed.tensor
     shape = [tensor.shape[n] for n in range(tensor.ndim)]
     dtype = _dtype(tensor)
     if tensor.strides:
@@ -180,7 +180,7 @@ def from_dlpack(value: Giver) -> DeviceArray:
     def release() -> None:
         if managed.delete:
             _Delete(managed.delete)(ctypes.addressof(managed))
-    owner = _Borrowed(device, (tensor.data or 0) + tensor.offset, made, release)
+    owner = _BorrowedMemory(device, (tensor.data or 0) + tensor.offset, made, release)
     return DeviceArray(owner, shape, dtype)  # type: ignore[arg-type]
 
 
@@ -190,7 +190,7 @@ def device_of(capsule: object) -> tuple[int, int]:
     Raises:
         ValueError: it is no DLPack capsule, or somebody has taken it.
     """
-    tensor: _Tensor = _managed(capsule)[0].tensor
+    tensor: _DLTensor = _managed(capsule)[0].tensor
     return tensor.device, tensor.number
 
 
@@ -200,13 +200,13 @@ def _managed(capsule: object) -> tuple[Any, bool]:
     Raises:
         ValueError: as for `device_of`.
     """
-    for versioned, kind in ((True, _Versioned), (False, _Managed)):
+    for versioned, kind in ((True, _DLVersioned), (False, _DLManaged)):
         if _is_valid(id(capsule), _NAMES[versioned]):
             return kind.from_address(_pointer(capsule, _NAMES[versioned])), versioned
     raise ValueError(f"{capsule!r} is no DLPack capsule, or was taken before")
 
 
-def _dtype(tensor: _Tensor) -> np.dtype:
+def _dtype(tensor: _DLTensor) -> np.dtype:
     """NumPy's dtype of a DLPack tensor.
 
     Raises:

@@ -1,9 +1,10 @@
 """Plans on a GPU: each step is a launch, and launches that follow one another become one graph of the driver's.
 
-A plan's sizes, and with them grids and arguments, are computed once for each set of sizes (`_Sized`); a call fills in
-where its arrays lie. What a call does again with the same arrays' places (`_Line`) is recorded as a graph, which takes
-the driver as long as one launch: a training loop gets the same memory again and again. Branches and loops are the
-host's: it reads the flag that decides. A step that can fail has a status word, which is read when the program has run.
+A plan's sizes, and with them grids and arguments, are computed once for each set of sizes (`_SizedPlan`); a call fills
+in where its arrays lie. What a call does again with the same arrays' places (`_LaunchSequence`) is recorded as a graph,
+which takes the driver as long as one launch: a training loop gets the same memory again and again. Branches and loops
+are the host's: it reads the flag that decides. A step that can fail has a status word, which is read when the program
+has run.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from twofold.ir.dims import Dim, DimLike
 
 from . import locks
 from .calls import NodeFailure
-from .cuda_code import Function, function
+from .cuda_code import LoadedKernel, function
 from .cuda_device import Allocation, DeviceArray, Gpu
 
 if TYPE_CHECKING:
@@ -41,43 +42,43 @@ _OWN_THREAD = 1  # CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: what other threads do me
 _ALIGNED = 256  # bytes: where windows begin
 
 
-class _Place(NamedTuple):
-    """Memory of a run: the number of a buffer (`_Run.bases`), and the byte in it."""
+class _BufferPlace(NamedTuple):
+    """Memory of a run: the number of a buffer (`_CudaRun.bases`), and the byte in it."""
 
     buffer: int
     offset: int
 
 
-class _InSlot(NamedTuple):
+class _SlotPlace(NamedTuple):
     """Memory whose place an index on the GPU decides: `base`, and bytes further on for each unit of the index."""
 
-    base: _Place | _InSlot
+    base: _BufferPlace | _SlotPlace
     stride: int
-    at: _Place | _InSlot
+    at: _BufferPlace | _SlotPlace
     wide: bool  # whether the index has 64 bits
 
 
-class _Launch(NamedTuple):
+class _KernelLaunch(NamedTuple):
     """One launch of a step, but for addresses."""
 
-    function: Function
+    function: LoadedKernel
     grid: int
     block: int
     total: int
     status: int  # the number of its status word
-    words: Sequence[_Place | _InSlot | int]
+    words: Sequence[_BufferPlace | _SlotPlace | int]
     step: Step
 
 
-class _Copied(NamedTuple):
+class _DeviceCopy(NamedTuple):
     """Bytes that are copied from one place to another."""
 
-    to: _Place | _InSlot
-    source: _Place | _InSlot
+    to: _BufferPlace | _SlotPlace
+    source: _BufferPlace | _SlotPlace
     size: int
 
 
-class _Line:
+class _LaunchSequence:
     """Launches and copies that follow one another, and the graphs that have been recorded of them.
 
     Attributes:
@@ -86,30 +87,30 @@ class _Line:
         graphs: by these addresses; None for those that came up once.
     """
 
-    def __init__(self, work: list[_Launch | _Copied]) -> None:
+    def __init__(self, work: list[_KernelLaunch | _DeviceCopy]) -> None:
         self.work = work
-        places = [p for one in work for p in (one.words if isinstance(one, _Launch) else (one.to, one.source))]
-        self.buffers = sorted({p.buffer for p in places if isinstance(p, _Place)})
-        self.steady = len(work) >= _WORTH and not any(isinstance(p, _InSlot) for p in places)
-        self.graphs: OrderedDict[tuple[int, ...], _Graph | None] = OrderedDict()
+        places = [p for one in work for p in (one.words if isinstance(one, _KernelLaunch) else (one.to, one.source))]
+        self.buffers = sorted({p.buffer for p in places if isinstance(p, _BufferPlace)})
+        self.steady = len(work) >= _WORTH and not any(isinstance(p, _SlotPlace) for p in places)
+        self.graphs: OrderedDict[tuple[int, ...], _RecordedGraph | None] = OrderedDict()
 
-    def graph(self, run: _Run) -> _Graph | None:
+    def graph(self, run: _CudaRun) -> _RecordedGraph | None:
         """The graph for the memory of a run, recorded when that comes up a second time."""
         if not self.steady:
             return None
         key = (0 if run.status is None else run.status.address, *[run.bases[n] for n in self.buffers])
         known = key in self.graphs
-        graph = self.graphs[key] = self.graphs.get(key) or (_Graph(run, self) if known else None)
+        graph = self.graphs[key] = self.graphs.get(key) or (_RecordedGraph(run, self) if known else None)
         self.graphs.move_to_end(key)
         while len(self.graphs) > _GRAPHS:
             self.graphs.popitem(last=False)
         return graph
 
 
-class _Graph:
+class _RecordedGraph:
     """A graph of the driver's."""
 
-    def __init__(self, run: _Run, line: _Line) -> None:
+    def __init__(self, run: _CudaRun, line: _LaunchSequence) -> None:
         self.gpu, self.handle = run.gpu, ctypes.c_void_p()
         driver, graph = run.driver, ctypes.c_void_p()
         driver.cuStreamBeginCapture_v2(self.gpu.recording, _OWN_THREAD)
@@ -135,7 +136,7 @@ class CudaProgram:
     def __init__(self, plan: Plan, gpu: Gpu) -> None:
         self.plan, self.gpu = plan, gpu
         self._lock = locks.RLock()
-        self._sized: OrderedDict[tuple[int, ...], _Sized] = OrderedDict()
+        self._sized: OrderedDict[tuple[int, ...], _SizedPlan] = OrderedDict()
         self._constants: list[DeviceArray] | None = None
         self.checks = [n for n, step in enumerate(plan.steps) if step.codes]
 
@@ -160,16 +161,16 @@ class CudaProgram:
             outs.append(gpu.empty(shape, value.dtype.np) if donor is None else here[donor].reshape(shape))
         scratch = [gpu.allocate(size) for size in sized.scratch]
         status = gpu.allocate(8 * max(len(plan.steps), 1)) if self.checks else None
-        _Run(self, sized, [*here, *outs, *self.constants()], scratch, status).run()
+        _CudaRun(self, sized, [*here, *outs, *self.constants()], scratch, status).run()
         return outs
 
-    def sized(self, sizes: dict[str, int]) -> _Sized:
+    def sized(self, sizes: dict[str, int]) -> _SizedPlan:
         """The launches for some sizes."""
         key = tuple([sizes[s] for s in self.plan.symbols])
         with self._lock:
             known = self._sized.get(key)
             if known is None:
-                known = self._sized[key] = _Sized(self.plan, self.gpu, {s: sizes[s] for s in self.plan.symbols})
+                known = self._sized[key] = _SizedPlan(self.plan, self.gpu, {s: sizes[s] for s in self.plan.symbols})
                 if len(self._sized) > _SIZES:
                     self._sized.popitem(last=False)
             else:
@@ -183,7 +184,7 @@ class CudaProgram:
                 self._constants = [self.gpu.copy_to(c) for c in self.plan.constants]
             return self._constants
 
-    def launches(self) -> Iterator[tuple[Step, Function]]:
+    def launches(self) -> Iterator[tuple[Step, LoadedKernel]]:
         """All steps with the functions that they launch, for those who tell of the program."""
         for step in self.plan.steps:
             for part in parts_of(step):
@@ -191,7 +192,7 @@ class CudaProgram:
                 yield step, function(self.gpu, part.kernel, len(part.arguments))
 
 
-class _Sized:
+class _SizedPlan:
     """A plan with numbers for its sizes.
 
     Attributes:
@@ -215,32 +216,32 @@ class _Sized:
                 self._windows[memory] = first + len(self.scratch)
                 self.scratch.append(self.number(bytes_of(memory)))
         self.launches = [self._launches(n, step) for n, step in enumerate(plan.steps)]
-        self.tests: dict[int, _Place | _InSlot] = {}
-        self.lines: dict[int, list[_Line | Branch | While]] = {}
+        self.tests: dict[int, _BufferPlace | _SlotPlace] = {}
+        self.lines: dict[int, list[_LaunchSequence | Branch | While]] = {}
         self._split(plan.tree)
 
     def number(self, size: DimLike) -> int:
         return size.evaluate(self.sizes) if isinstance(size, Dim) else int(size)
 
-    def place(self, of: Memory, offset: int = 0) -> _Place | _InSlot:
+    def place(self, of: Memory, offset: int = 0) -> _BufferPlace | _SlotPlace:
         """Where byte `offset` of some memory lies."""
         memory = self.plan.memory_of(of)
         if isinstance(memory, Slot):
             return self._slot(memory, offset)
         if memory in self._windows:
-            return _Place(self._windows[memory], offset)
+            return _BufferPlace(self._windows[memory], offset)
         number = self.plan.buffers.get(memory)
         if number is not None:
-            return _Place(number, offset)
-        return _Place(self.arena, self.number(self.plan.offsets[memory]) + offset)
+            return _BufferPlace(number, offset)
+        return _BufferPlace(self.arena, self.number(self.plan.offsets[memory]) + offset)
 
-    def _slot(self, slot: Slot, offset: int) -> _InSlot:
+    def _slot(self, slot: Slot, offset: int) -> _SlotPlace:
         size = slot.base.dtype.size
         base = self.place(slot.base, self.number(slot.offset) * size + offset)
         index = self.place(slot.index, self.number(slot.skip) * slot.index.dtype.size)
-        return _InSlot(base, self.number(slot.stride) * size, index, slot.index.dtype.size == 8)
+        return _SlotPlace(base, self.number(slot.stride) * size, index, slot.index.dtype.size == 8)
 
-    def _word(self, argument: Argument) -> _Place | _InSlot | int:
+    def _word(self, argument: Argument) -> _BufferPlace | _SlotPlace | int:
         if isinstance(argument, Within):
             return self.place(argument.value, self.number(argument.offset) * argument.value.dtype.size)
         if isinstance(argument, (g.Value, PartialResults, Work)):
@@ -249,7 +250,7 @@ class _Sized:
             raise NotImplementedError(f"{argument.name}: a kernel of another backend")
         return self.number(argument)
 
-    def _launches(self, number: int, step: Step) -> list[_Launch]:
+    def _launches(self, number: int, step: Step) -> list[_KernelLaunch]:
         launches = []
         for part in parts_of(step):
             total = self.number(part.total)
@@ -257,13 +258,13 @@ class _Sized:
                 assert isinstance(part.kernel, Kernel)
                 made = function(self.gpu, part.kernel, len(part.arguments))
                 words = [self._word(a) for a in part.arguments]
-                launches.append(_Launch(made, *made.shape(total), total, number, words, step))
+                launches.append(_KernelLaunch(made, *made.shape(total), total, number, words, step))
         return launches
 
     def _split(self, tree: Tree) -> None:
         """Makes the lines of a tree, and of those in it."""
-        lines: list[_Line | Branch | While] = []
-        work: list[_Launch | _Copied] = []
+        lines: list[_LaunchSequence | Branch | While] = []
+        work: list[_KernelLaunch | _DeviceCopy] = []
         for part in tree:
             if isinstance(part, int):
                 work += self.launches[part]
@@ -271,20 +272,20 @@ class _Sized:
                 work += [launch for number in part.steps for launch in self.launches[number]]
             elif isinstance(part, Copy):
                 size = self.number(bytes_of(part.to))
-                work += [_Copied(self.place(part.to), self.place(part.source), size)] if size else []
+                work += [_DeviceCopy(self.place(part.to), self.place(part.source), size)] if size else []
             else:
-                lines += [_Line(work), part]
+                lines += [_LaunchSequence(work), part]
                 work = []
                 self.tests[id(part)] = self.place(part.test)
                 for inner in (part.then, part.otherwise) if isinstance(part, Branch) else (part.before, part.body):
                     self._split(inner)
-        self.lines[id(tree)] = [*lines, _Line(work)]
+        self.lines[id(tree)] = [*lines, _LaunchSequence(work)]
 
 
-class _Run:
+class _CudaRun:
     """One run of a program."""
 
-    def __init__(self, program: CudaProgram, sized: _Sized, buffers: Sequence[DeviceArray],
+    def __init__(self, program: CudaProgram, sized: _SizedPlan, buffers: Sequence[DeviceArray],
                  scratch: Sequence[Allocation], status: Allocation | None) -> None:
         self.program, self.sized, self.gpu, self.status = program, sized, program.gpu, status
         self.driver: Driver = program.gpu.driver
@@ -306,7 +307,7 @@ class _Run:
 
     def tree(self, tree: Tree) -> None:
         for part in self.sized.lines[id(tree)]:
-            if isinstance(part, _Line):
+            if isinstance(part, _LaunchSequence):
                 self.line(part)
             elif isinstance(part, Branch):
                 self.tree(part.then if self.holds(part) else part.otherwise)
@@ -316,7 +317,7 @@ class _Run:
                     self.tree(part.body)
                     self.tree(part.before)
 
-    def line(self, line: _Line) -> None:
+    def line(self, line: _LaunchSequence) -> None:
         graph = line.graph(self)
         if graph is not None:
             self.driver.cuGraphLaunch(graph.handle, self.gpu.stream)
@@ -324,9 +325,9 @@ class _Run:
         for one in line.work:
             self.hand_in(one, self.gpu.stream)
 
-    def hand_in(self, one: _Launch | _Copied, stream: ctypes.c_void_p) -> None:
+    def hand_in(self, one: _KernelLaunch | _DeviceCopy, stream: ctypes.c_void_p) -> None:
         """Has a stream do a launch or a copy."""
-        if isinstance(one, _Copied):
+        if isinstance(one, _DeviceCopy):
             self.driver.cuMemcpyDtoDAsync_v2(self.address(one.to), self.address(one.source), one.size, stream)
             return
         status = 0 if self.status is None else self.status.address + 8 * one.status
@@ -336,11 +337,11 @@ class _Run:
         self.driver.cuLaunchKernel(one.function.handle, one.grid, 1, 1, one.block, 1, 1, 0, stream,
                                    ctypes.addressof(parameters), None)
 
-    def word(self, word: _Place | _InSlot | int) -> int:
+    def word(self, word: _BufferPlace | _SlotPlace | int) -> int:
         return word if isinstance(word, int) else self.address(word)
 
-    def address(self, place: _Place | _InSlot) -> int:
-        if isinstance(place, _Place):
+    def address(self, place: _BufferPlace | _SlotPlace) -> int:
+        if isinstance(place, _BufferPlace):
             return self.bases[place.buffer] + place.offset
         index = self.read(self.address(place.at), np.dtype(np.int64 if place.wide else np.int32), 1)[0]
         return self.address(place.base) + int(index) * place.stride

@@ -21,6 +21,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from twofold.eager import convert, indexing, record
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import SliceMethods, Variable

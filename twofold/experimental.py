@@ -67,7 +67,8 @@ class _Capsule:
 
     def __init__(self, capsule: Any) -> None:
         if type(capsule).__name__ != "PyCapsule":
-            raise TypeError(f"from_dlpack: expected an array with __dlpack__, or a capsule; got {type(capsule).__name__}")
+            raise TypeError("from_dlpack: expected an array with __dlpack__, or a capsule; got "
+                            f"{type(capsule).__name__}")
         from twofold.runtime import cuda_exchange
 
         self._capsule, self._device = capsule, cuda_exchange.device_of(capsule)

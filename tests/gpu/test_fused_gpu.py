@@ -11,17 +11,15 @@ from ops.case import Case, named
 from ops.table import cases
 
 import twofold as tf
-from twofold.codegen import fused_gpu, ptx
+from twofold.codegen import fused_gpu
 from twofold.codegen.fused_base import FusedKernel
-from twofold.codegen.plan import parts_of
-from twofold.codegen.statements import Kernel
 from twofold.codegen.units import Group
 from twofold.eager.executing import executable, execute
 from twofold.eager.tensor import Tensor, wrap
 from twofold.ir import graph as g
 from twofold.ir import nest, passes
 from twofold.runtime.program import Executable
-from twofold.runtime.reference import Interpreted, Reference
+from twofold.runtime.reference import Reference
 from twofold.tracer.function import trace
 
 

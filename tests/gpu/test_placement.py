@@ -224,11 +224,11 @@ def test_too_little_memory(fake: Any) -> None:
     if HARDWARE:
         pytest.skip("takes a GPU of known size")
     held = some(1 << 20).gpu()
-    with pytest.raises(tf.errors.ResourceExhaustedError, match="bytes were asked for; tensors hold") as failure:
-        with tf.device("/gpu:0"):
-            tf.zeros([1 << 28]) + 1
+    told = "bytes were asked for; tensors hold"
+    with pytest.raises(tf.errors.ResourceExhaustedError, match=told) as failure, tf.device("/gpu:0"):
+        tf.zeros([1 << 28]) + 1
     numbers = [int(n.replace(",", "")) for n in re.findall(r"[\d,]{4,}", str(failure.value))]
-    assert any(0 <= number - held.numpy().nbytes < 64 for number in numbers)
+    assert any(0 <= number - held.numpy().nbytes < 4096 for number in numbers)
     assert same(held[:3] + 1, held.numpy()[:3] + 1)
 
 
@@ -259,9 +259,9 @@ def test_steps_become_one_graph_of_the_driver(fake: Any) -> None:
     wanted = [t.numpy() for t in f(x, y)]
     for _ in range(6):
         assert all(same(a, b) for a, b in zip(f(x, y), wanted, strict=True))
-    launches, graphs = len(fake.launches), fake.graph_launches
+    launches, graphs = len(fake.launches), fake.counts["graph_launches"]
     f(x, y)
-    assert fake.graph_launches == graphs + 1 and len(fake.launches) >= launches
+    assert fake.counts["graph_launches"] == graphs + 1 and len(fake.launches) >= launches
 
 
 # -- models and files ---------------------------------------------------------------------------------

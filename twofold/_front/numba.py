@@ -16,7 +16,6 @@ from twofold.eager.tensor import Tensor, wrap
 from twofold.ir import dtypes as dt
 from twofold.ir.errors import InvalidArgumentError
 from twofold.ir.spec import TensorSpec
-from twofold.runtime import cuda
 from twofold.tracer import host
 
 from .api import public, tensor
@@ -87,8 +86,9 @@ def _smooth(call: _Call, title: str, operands: list[Tensor], specs: list[TensorS
             given = grad(inputs, results, cts)
             given = list(given) if isinstance(given, (list, tuple)) else [given]
             if len(given) != len(inputs):
-                raise InvalidArgumentError(None, "numba_function", f"numba_function: grad gives {len(given)} cotangents;"
-                                                                   f" expected one for each of {len(inputs)} inputs")
+                raise InvalidArgumentError(None, "numba_function", (
+                    f"numba_function: grad gives {len(given)} cotangents; expected one for each of {len(inputs)} "
+                    "inputs"))
             return given
         return tuple(results), cotangents
     out = run(*operands)
@@ -132,6 +132,8 @@ class _Call:
 
     def _on_gpu(self, tensors: Sequence[Tensor], shapes: Sequence[tuple[int, ...]],
                 dtypes: Sequence[np.dtype]) -> list[Tensor]:
+        from twofold.runtime import cuda
+
         numbers = [n for t in tensors if (n := cuda.index_of(t._memory)) is not None]
         backend = cuda.backend_of(numbers[0] if numbers else 0)
         ins = [_Shared(backend.copy_to(t._memory), False) for t in tensors]
@@ -140,7 +142,7 @@ class _Call:
         threads = math.prod(block) if isinstance(block, tuple) else int(block)
         grid = max(1, -(-math.prod(shapes[0]) // threads)) if self.grid is None else self.grid
         with backend.gpu:
-            self.kernel[grid, block, _stream(backend.gpu.stream.value)](*ins, *outs)
+            self.kernel[grid, block, _stream(backend.gpu.stream.value or 0)](*ins, *outs)
         return [wrap(out.array) for out in outs]
 
 
