@@ -126,7 +126,7 @@ class Tensor:
 
     def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:  # a capsule
-        if not isinstance(self._memory, np.ndarray):
+        if _index_of(self) is not None:
             from twofold.runtime import cuda_exchange
 
             return cuda_exchange.capsule(self._memory, stream, max_version is not None and max_version[0] >= 1)
@@ -145,7 +145,7 @@ class Tensor:
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """How other libraries find the elements on a GPU."""
-        if isinstance(self._memory, np.ndarray):
+        if _index_of(self) is None:
             raise AttributeError("a tensor in host memory has no __cuda_array_interface__")
         from twofold.runtime import cuda_exchange
 
@@ -257,7 +257,8 @@ def beside(tensor: Tensor, other: Tensor) -> Tensor:
 
 
 def _index_of(tensor: Tensor) -> int | None:
-    return None if isinstance(tensor._memory, np.ndarray) else tensor._memory.gpu.index
+    gpu = getattr(tensor._memory, "gpu", None)
+    return None if gpu is None else gpu.index
 
 
 def redirect(read: Callable[[np.ndarray], np.ndarray] | None) -> None:
