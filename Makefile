@@ -3,6 +3,7 @@
 #
 #   make demo    digits: trained, saved, read from C              make lint    ruff and mypy
 #   make test    the whole test suite (JOBS=2 processes)           make docs    rewrite the generated pages
+#   make test-gpu  the tests of GPUs on the machine's own, which `make test` runs over a fake of its driver
 #   make bench   measure beside the peers that are installed       make clean   remove what was built
 #   make fuzz    random programs in both modes, bad values, integer arguments, threads, gradients in every placement of
 #                tapes and decorators; each for TIME=600 seconds, from SEED=...
@@ -25,7 +26,7 @@ echo "twofold needs Python 3.11 or later with the venv module; there is none (PY
 exit 1
 endef
 
-.PHONY: demo test lint bench docs fuzz clean
+.PHONY: demo test test-gpu lint bench docs fuzz clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -33,6 +34,9 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.dev
 	$(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+test-gpu: $(VENV)/.dev
+	TWOFOLD_TEST_GPU=1 $(BIN)/pytest $(ARGS) tests/gpu
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

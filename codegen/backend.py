@@ -23,11 +23,12 @@ from twofold.ir.dims import Dim, DimLike
 from .target import CACHES
 
 if TYPE_CHECKING:  # eager execution imports this module, and plans nothing at first
+    from .fused_base import FusedKernel
     from .layout import Layout
     from .operands import LibraryKey, Run
     from .placer import Placer
     from .plan import Plan, Shares
-    from .units import Source
+    from .units import Group, Source
 
 __all__ = ["Backend", "Lower", "Lowering", "CompiledGraph", "EVERY", "INTERRUPTED", "AGAIN", "lowering"]
 
@@ -52,7 +53,7 @@ class CompiledGraph(Protocol):
     def donated(self) -> dict[int, int]:
         """Output number -> the number of the input whose memory it takes, which a call overwrites."""
 
-    def __call__(self, arrays: Sequence[np.ndarray], sizes: dict[str, int]) -> list[np.ndarray]:
+    def __call__(self, arrays: Sequence[DeviceMemory], sizes: dict[str, int]) -> list[DeviceMemory]:
         """The outputs for row-major arrays.
 
         Raises:
@@ -72,9 +73,11 @@ class Backend(ABC):
         reorders: whether its products can leave the axes of a result in another order, where what reads it wants that.
         most_batches: how many batch dimensions its products take; None for any number.
         caches: what loops are tiled for.
+        is_host: whether its memory is the host's.
     """
 
     name = ""
+    is_host = True
     reorders = False
     most_batches: int | None = None
     caches = CACHES
@@ -94,6 +97,13 @@ class Backend(ABC):
         """The function that lowers a structured node into a plan; None where the node is a unit itself."""
         lowering = self.lowering(node.op.name)
         return lowering.lower if lowering is not None and lowering.handles(node, self) else None
+
+    def kernels_of(self, group: Group, stored: Sequence[g.Value],
+                   overwrites: dict[g.Value, g.Value]) -> list[FusedKernel]:
+        """The kernels that compute a fused group; see `fused.kernels_of`."""
+        from .fused import kernels_of
+
+        return kernels_of(group, stored, overwrites, self.caches)
 
     @abstractmethod
     def product(self, p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:

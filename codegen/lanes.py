@@ -12,7 +12,7 @@ lie is their affair, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from twofold.ir import dtypes as dt
 from twofold.ir.instructions import ScalarLike
@@ -20,9 +20,10 @@ from twofold.ir.scalar import Scalar
 
 from .loop import TEAM, LoopBuilder, TeamBuilder
 
-__all__ = ["LANES", "LaneAccumulators", "TeamAccumulators", "sweep", "sweep_by_team"]
+__all__ = ["LANES", "LaneAccumulators", "Take", "TeamAccumulators", "sweep", "sweep_by_team"]
 
 LANES = TEAM
+_ROWS = 4  # of lanes that a thread of a team takes at once
 
 
 class LaneAccumulators(Protocol):
@@ -56,6 +57,10 @@ class TeamAccumulators(Protocol):
 
 A = TypeVar("A", bound=LaneAccumulators)
 T = TypeVar("T", bound=TeamAccumulators)
+
+
+Accumulating = TypeVar("Accumulating")
+Take: TypeAlias = Callable[[Scalar, Scalar, Sequence[Accumulating]], None]  # as `sweep` says
 
 
 def sweep(b: LoopBuilder, lanes: Sequence[A], ends: Sequence[A], count: ScalarLike,
@@ -113,8 +118,7 @@ def _fold(b: LoopBuilder, ends: Sequence[LaneAccumulators], half: int) -> None:
             end.fold(lane, lane + half)
 
 
-def sweep_by_team(b: TeamBuilder, lanes: Sequence[T], count: ScalarLike,
-                  take: Callable[[Scalar, Scalar, Sequence[T]], None]) -> None:
+def sweep_by_team(b: TeamBuilder, lanes: Sequence[T], count: ScalarLike, take: Take[T]) -> None:
     """The same by a team: leaves the accumulators in those of its first thread.
 
     Args:
@@ -124,8 +128,11 @@ def sweep_by_team(b: TeamBuilder, lanes: Sequence[T], count: ScalarLike,
     lane, size = b.lane(), b.coerce(count, dt.int64)
     for own in lanes:
         own.clear(lane)
-    whole = b.shr(size, LANES.bit_length() - 1) * LANES
-    with b.for_(0, whole, LANES) as first:
+    whole, together = (b.shr(size, n.bit_length() - 1) * n for n in (LANES, _ROWS * LANES))
+    with b.for_(0, together, _ROWS * LANES) as first:  # so that several loads are under way
+        for row in range(_ROWS):
+            take(lane, first + row * LANES + lane, lanes)
+    with b.for_(together, whole, LANES) as first:
         take(lane, first + lane, lanes)
     with b.if_(b.lt(whole + lane, size)):
         take(lane, whole + lane, lanes)

@@ -21,6 +21,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir.scalar import Instr, Scalar
 
 from . import llvm_lanes, llvm_memory, llvm_module, llvm_ops, llvm_teams, llvm_vectors, loop_verify
+from . import target as targets
 from .llvm_memory import AliasScopes, Unique
 from .llvm_variables import Contents, Exit, settled
 from .llvm_writer import TextBuilder
@@ -28,6 +29,7 @@ from .statements import (
     TEAM_OPS,
     VECTOR_OPS,
     At,
+    Barrier,
     Break,
     Call,
     Check,
@@ -89,12 +91,16 @@ def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = 
         numbers: integer arguments that are always the same, by their place in args.
         constants: constants of the kernel that are arguments in fact: number of the value -> place in args, which holds
             the constant less 1 (`loop.LoopBuilder.stride` says why).
+    Raises:
+        NotImplementedError: iterations belong to teams of threads, and the target is no GPU.
     Returns:
         `int64 name(int64 start, int64 stop, int64* args)`: 0, or 1 + the number of the first failed check, or the
         first status of a call that was not 0.
     """
     if loop_verify.CHECKING:
         loop_verify.verify(kernel)
+    if kernel.team > 1 and not targets.current().is_gpu:
+        raise NotImplementedError(f"{kernel.name}: processors have no teams of threads")
     fn = ir.Function(module, KERNEL, name)
     fn.attributes.add("nounwind")
     fn.args[2].add_attribute("noalias")
@@ -144,6 +150,7 @@ class _FunctionEmitter:
         self.variables: dict[int, Contents] = {}  # at the place at hand
         self.exits: list[Exit] = []  # of the loops around the place at hand
         self.scratch, self.body = of.scratch, of.body
+        self.shared = of.shared if isinstance(of, Kernel) else []
         self.statements = list(walk(of.body))
         self.sets: dict[int, frozenset[int]] = {}  # by block: the variables that are set in it
         self.scopes = AliasScopes(fn.module, self.statements, apart)
@@ -165,6 +172,8 @@ class _FunctionEmitter:
             elements.align = CACHES.line
             elements.type = _POINTER  # the elements' type is that of each access
             self.bases[scratch.name] = elements
+        for shared in self.shared:
+            self.bases[shared.name] = llvm_teams.shared(self.b, shared, f"{self.fn.name}_{shared.name}")
         self.scopes.declare(self.b)
         slots = {s.ptr.slot for s in self.statements if isinstance(s, (Load, Store, At, Prefetch))}
         for slot in sorted(slot for slot in slots if slot is not None):
@@ -220,6 +229,8 @@ class _FunctionEmitter:
                     values[out.id] = address
                     self.block(body)
                 llvm_memory.room(b, statement, values[count.id], self.heap, inside)
+            case Barrier():
+                llvm_teams.barrier(b)
             case Break(cond=cond):
                 rest = self.fn.append_basic_block("rest")
                 self.exits[-1].arrive(b.block, self.variables)
@@ -255,6 +266,10 @@ class _FunctionEmitter:
                 return llvm_vectors.shuffle(self.b, at[0], at[1], instr.const)
             if instr.op in ("add_pairs", "add_quads"):
                 return getattr(llvm_vectors, instr.op)(self.b, *at)
+            if instr.op == "pack":
+                return llvm_vectors.pack(self.b, at)
+            if instr.op in ("extract", "aligned"):
+                return getattr(llvm_vectors, instr.op)(self.b, at[0], instr.const)
             return getattr(llvm_vectors, instr.op)(self.b, at[0], lanes_of(instr.out.dtype))
         folded = _folded(instr.op, at, args) if args[0].dtype is dt.int64 or instr.op == "select" else None
         return folded if folded is not None else \
@@ -379,7 +394,8 @@ class _FunctionEmitter:
         kind, address = llvm_ops.llvm_type(dtype, memory=True), self.address(ptr, self.values[load.index.id])
         if isinstance(load.out.dtype, Vector):
             mask = None if load.mask is None else self.values[load.mask.id]
-            value = llvm_vectors.load(b, address, llvm_ops.Lanes(kind, load.out.dtype.lanes), dtype.size, mask)
+            size = dtype.size * (load.out.dtype.lanes if load.aligned else 1)
+            value = llvm_vectors.load(b, address, llvm_ops.Lanes(kind, load.out.dtype.lanes), size, mask)
         else:
             value = b.load(address, typ=kind)
         self.scopes.mark(value, ptr)
@@ -398,7 +414,8 @@ class _FunctionEmitter:
         address = self.address(ptr, self.values[store.index.id])
         if vector:
             mask = None if store.mask is None else self.values[store.mask.id]
-            self.scopes.mark(llvm_vectors.store(b, value, address, dtype.size, mask), ptr)
+            size = dtype.size * (lanes_of(store.value.dtype) if store.aligned else 1)
+            self.scopes.mark(llvm_vectors.store(b, value, address, size, mask), ptr)
         else:
             self.scopes.mark(b.store(value, address), ptr)
 

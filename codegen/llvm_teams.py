@@ -1,6 +1,7 @@
 """What threads of a GPU that run in lockstep tell one another, in LLVM's instructions for NVIDIA's.
 
-A team is a warp. Numbers go from thread to thread by words of 32 bits, whatever they are.
+Numbers go from thread to thread of a warp by words of 32 bits, whatever they are; from thread to thread of a block
+through memory that they share.
 """
 
 from __future__ import annotations
@@ -11,22 +12,40 @@ from llvmlite import ir
 
 from twofold.ir.instructions import Immediate
 
+from . import llvm_ops
 from .loop import TEAM
+from .statements import Pointer
 
-__all__ = ["emit", "special_register"]
+__all__ = ["emit", "barrier", "shared", "special_register"]
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
+_SHARED, _ALIGNED = 3, 16  # the address space of what blocks share, and its alignment
 _ALL = _I32(-1)  # of the threads, one a bit: they come to the instruction together
 
 
 def emit(b: ir.IRBuilder, op: str, args: Sequence[ir.Value], const: Immediate) -> ir.Value:
     """The value of instruction `op`, one of `statements.TEAM_OPS`."""
-    if op == "lane":
-        return special_register(b, "laneid")
+    if op in ("lane", "thread"):
+        return special_register(b, "laneid" if op == "lane" else "tid.x")
     how, which = ("down", _I32(const)) if op == "further" else ("idx", _I32(0))
     kind = ir.FunctionType(_I32, [_I32] * 4)
     shuffle = b.module.declare_intrinsic(f"llvm.nvvm.shfl.sync.{how}.i32", (), kind)
     return _by_words(b, args[0], lambda word: b.call(shuffle, [_ALL, word, which, _I32(TEAM - 1)]))
+
+
+def barrier(b: ir.IRBuilder) -> None:
+    """Has the threads of a block wait for one another."""
+    wait = b.module.declare_intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", (),
+                                      ir.FunctionType(ir.VoidType(), [_I32]))
+    b.call(wait, [_I32(0)])
+
+
+def shared(b: ir.IRBuilder, memory: Pointer, name: str) -> ir.Value:
+    """The address of memory that a block shares, a new symbol of the module."""
+    kind = ir.ArrayType(llvm_ops.llvm_type(memory.dtype, memory=True), memory.size)
+    symbol = ir.GlobalVariable(b.module, kind, name, addrspace=_SHARED)
+    symbol.linkage, symbol.align, symbol.initializer = "internal", _ALIGNED, ir.Constant(kind, ir.Undefined)
+    return b.addrspacecast(symbol, ir.PointerType())
 
 
 def special_register(b: ir.IRBuilder, name: str) -> ir.Value:

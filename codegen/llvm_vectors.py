@@ -13,7 +13,7 @@ from llvmlite import ir
 from . import target as targets
 from .llvm_ops import Lanes
 
-__all__ = ["load", "store", "splat", "first", "shuffle", "add_pairs", "add_quads",
+__all__ = ["load", "store", "splat", "first", "shuffle", "extract", "pack", "aligned", "add_pairs", "add_quads",
            "prefetch"]
 
 _I1, _I32, _I64, _POINTER, _VOID = ir.IntType(1), ir.IntType(32), ir.IntType(64), ir.PointerType(), ir.VoidType()
@@ -57,6 +57,24 @@ def _zeros(lanes: int) -> ir.Constant:
 def shuffle(b: ir.IRBuilder, x: ir.Value, y: ir.Value, picked: Sequence[int]) -> ir.Value:
     """The given lanes of `x`, and of `y` after them."""
     return b.shuffle_vector(x, y, ir.Constant(ir.VectorType(_I32, len(picked)), list(picked)))
+
+
+def extract(b: ir.IRBuilder, x: ir.Value, lane: int) -> ir.Value:
+    """A lane of a vector."""
+    return b.extract_element(x, _I32(lane))
+
+
+def pack(b: ir.IRBuilder, values: Sequence[ir.Value]) -> ir.Value:
+    """The vector of some numbers."""
+    whole: ir.Value = ir.Constant(Lanes(values[0].type, len(values)), ir.Undefined)
+    for lane, value in enumerate(values):
+        whole = b.insert_element(whole, value, _I32(lane))
+    return whole
+
+
+def aligned(b: ir.IRBuilder, address: ir.Value, size: int) -> ir.Value:
+    """Whether an address is a multiple of `size` bytes."""
+    return b.icmp_unsigned("==", b.and_(b.ptrtoint(address, _I64), _I64(size - 1)), _I64(0))
 
 
 class _BFloat(ir.Type):

@@ -18,10 +18,13 @@ from twofold.ir import reference
 from twofold.ir.scalar import Instr, Scalar
 
 from .lockstep_memory import AddressSpace, ByteMemory
+from .lockstep_teams import SharedMemory
+from .loop import TEAM
 from .statements import (
     TEAM_OPS,
     VECTOR_OPS,
     At,
+    Barrier,
     Break,
     Call,
     Callee,
@@ -57,7 +60,8 @@ def run(kernel: Kernel, total: int, args: Sequence[ByteMemory | Kernel | int]) -
         args: what fills its args array: memory for each pointer, kernels that it calls, and integers.
     Raises:
         IndexError: it reads or writes outside of memory.
-        ValueError: threads of a team that come to an instruction of teams are not all there.
+        ValueError: threads of a team that come to an instruction of teams, or to a barrier, are not all there; or they
+            read and write the same shared memory without a barrier between.
     """
     if total <= 0:
         return 0
@@ -93,6 +97,7 @@ class _Frame:
         self.values: dict[int, np.ndarray] = dict(values)
         self.variables: dict[int, np.ndarray] = {}
         self.scratch: dict[str, np.ndarray] = {}
+        self.shared: list[SharedMemory] = []
         self.bases: dict[int, np.ndarray] = {}  # of what arguments point to
         self.left: list[np.ndarray] = []  # for each loop around, the iterations that have left it
         self.breaks = 0
@@ -103,6 +108,9 @@ class _Frame:
         """Runs it for the iterations in `mask`."""
         pieces = len(self.space.pieces)
         self.scratch = {p.name: self.space.allocate(self.total, p.size, p.dtype) for p in self.of.scratch}
+        if isinstance(self.of, Kernel):
+            self.shared = [SharedMemory(self.space, p, self.total, self.of.team) for p in self.of.shared]
+            self.scratch |= {s.name: s.addresses for s in self.shared}
         self.block(self.of.body, mask)
         self.space.release(pieces)
 
@@ -149,6 +157,8 @@ class _Frame:
                 for inside, chosen in ((mask & self.every(cond), body), (mask & ~self.every(cond), otherwise)):
                     if inside.any():
                         self.block(chosen, inside)
+            case Barrier():
+                self.barrier(mask)
             case Break(cond=cond):
                 self.left[-1] = self.left[-1] | (mask & self.every(cond))
                 self.breaks += 1
@@ -186,6 +196,12 @@ class _Frame:
                 return np.arange(lanes) < at[0][:, None]
             if instr.op in ("add_pairs", "add_quads"):
                 return getattr(reference, instr.op)(*at)
+            if instr.op == "extract":
+                return at[0][:, instr.const]
+            if instr.op == "pack":
+                return np.stack(at, axis=1)
+            if instr.op == "aligned":
+                return at[0] % instr.const == 0
             return np.concatenate(at, axis=1)[:, list(instr.const)]
         if lanes and instr.op == "select" and not lanes_of(instr.args[0].dtype):  # one condition for all lanes
             cond = np.asarray(self.values[instr.args[0].id])
@@ -195,17 +211,28 @@ class _Frame:
     def of_team(self, instr: Instr, mask: np.ndarray) -> np.ndarray:
         """The value of an instruction of teams."""
         assert isinstance(self.of, Kernel)
-        team = self.of.team
-        number = np.arange(self.total) % team
-        if instr.op == "lane":
+        number = np.arange(self.total) % (self.of.team if instr.op == "thread" else TEAM)
+        if instr.op in ("lane", "thread"):
             return number
-        there = mask.reshape(-1, team)
-        if (there.any(1) & ~there.all(1)).any():
-            raise ValueError(f"{self.of.name}: {instr.op}: some threads of a team are elsewhere")
+        self.together(instr.op, mask, TEAM)
         values = self.every(instr.args[0])
         if instr.op == "leading":
             return values[np.arange(self.total) - number]
-        return values[np.arange(self.total) + np.where(number + instr.const < team, instr.const, 0)]
+        return values[np.arange(self.total) + np.where(number + instr.const < TEAM, instr.const, 0)]
+
+    def together(self, what: str, mask: np.ndarray, team: int) -> np.ndarray:
+        """Requires that of teams of so many threads all come to something together, or none; which teams do."""
+        there = mask.reshape(-1, team)
+        if (there.any(1) & ~there.all(1)).any():
+            raise ValueError(f"{self.of.name}: {what}: some threads of a team are elsewhere")
+        return there[:, 0]
+
+    def barrier(self, mask: np.ndarray) -> None:
+        """Has the threads of blocks wait for one another."""
+        assert isinstance(self.of, Kernel)
+        teams = self.together("barrier", mask, self.of.team)
+        for shared in self.shared:
+            shared.settle(teams)
 
     def loop(self, loop: For, mask: np.ndarray) -> None:
         """Runs a loop as long as some iterations have rounds left."""
@@ -247,6 +274,11 @@ class _Frame:
             touched = np.broadcast_to(mask[:, None], addresses.shape)
             if access.mask is not None:
                 touched = touched & self.every(access.mask)
+        if access.aligned and (addresses[mask][:, 0] % (lanes * access.ptr.dtype.np.itemsize)).any():
+            raise ValueError(f"{self.of.name}: {access.ptr.name or 'memory'} is not aligned as an access says")
+        for shared in self.shared:
+            if shared.touch(addresses, touched, access.ptr.dtype.np.itemsize, isinstance(access, Store)):
+                raise ValueError(f"{self.of.name}: {shared.name} is read and written without a barrier between")
         index = self.every(access.index)[mask]
         if access.ptr.size and (index.min() < 0 or index.max() + max(lanes, 1) > access.ptr.size):
             raise self.outside(access, mask)

@@ -59,6 +59,10 @@ class AddressSpace:
         start = self.place(ByteMemory(np.full(lanes * size, 0xFF, np.uint8)))
         return start + np.arange(lanes, dtype=np.int64) * size
 
+    def number(self, addresses: np.ndarray) -> np.ndarray:
+        """The number of the piece that each address is in, or near."""
+        return (addresses + (1 << _APART - 1)) >> _APART
+
     def release(self, count: int) -> None:
         """Forgets all pieces but the first `count`."""
         del self.pieces[count:]
@@ -88,7 +92,7 @@ class AddressSpace:
         """For each piece that addresses lie in: which do, its elements, and their numbers."""
         if not addresses.size:
             return []
-        numbers = (addresses + (1 << _APART - 1)) >> _APART
+        numbers = self.number(addresses)
         first = int(numbers.flat[0])
         if (numbers == first).all():
             return [(..., *self._elements(first, addresses, dtype))]

@@ -21,10 +21,10 @@ what a kernel is about, as in matrix products, it says registers, vectors and me
 - An *address* is a value, too: `at(x, i)` gives that of an element, and `load`, `store`, `at` and `prefetch` take an
   address wherever they take a pointer. So tiles are selected, carried in cells, and handed to functions.
 - *Local memory* is `scratch(dtype, n)` for few elements, and a block `with b.room(dtype, count, most) as address` for
-  as many as a run needs. What blocks of threads share, such as the shared memory of a graphics processor with its
-  barriers, would be another statement of this kind; none has a use yet.
-- A *team*, in a kernel from a `TeamBuilder`, is the threads of a graphics processor that run an iteration together:
-  each is a lane of it, and they hand values to one another.
+  as many as a run needs.
+- A *team*, in a kernel from a `TeamBuilder`, is the threads of a graphics processor that run an iteration together: a
+  *warp* of TEAM threads, each a lane of it, which hand values to one another; or a *block* of several warps, which
+  write what they tell one another to memory that they share (`shared`), and wait for one another (`barrier`).
 - A *function*, from a `FunctionBuilder`, is recorded once and run by `invoke(function, ...)`; `call` runs a kernel of
   the same module. What depends on how large a tile is, is Python: a schedule is called with the numbers, and records.
 
@@ -46,6 +46,7 @@ from . import value_types
 from .statements import (
     VECTOR_OPS,
     At,
+    Barrier,
     Break,
     Call,
     Callee,
@@ -75,7 +76,7 @@ from .value_types import Address, Vector
 __all__ = ["TEAM", "Cell", "BlockBuilder", "LoopBuilder", "TeamBuilder", "FunctionBuilder", "Kernel", "LoopFunction",
            "Pointer", "instruction_count"]
 
-TEAM = 32  # threads that a GPU runs in lockstep
+TEAM = 32  # threads that a GPU runs in lockstep, a warp
 
 
 @data_class()
@@ -160,24 +161,29 @@ class BlockBuilder(ScalarBuilder):
             raise TypeError(f"{self.name}: expected a pointer or an address, got {ptr.dtype.short}")
         return Pointer("", ptr.dtype.element, at=ptr)
 
-    def load(self, ptr: Pointer | Scalar, index: ScalarLike, lanes: int = 0, mask: Scalar | None = None) -> Scalar:
+    def load(self, ptr: Pointer | Scalar, index: ScalarLike, lanes: int = 0, mask: Scalar | None = None,
+             aligned: bool = False) -> Scalar:
         """Element `index` of `ptr`: float32 for the 16-bit floats.
 
         Args:
             lanes: where it is given, the vector of so many neighbours from `index` on.
             mask: its lanes that are read; the others are 0.
+            aligned: whether the vector is known to lie at a multiple of its size.
         """
         ptr, index = self._pointed(ptr), self.coerce(index, dt.int64)
         if ptr.dtype.is_complex:
             part, at = _parts_of(ptr), index * 2
             return self.complex(self.load(part, at), self.load(part, at + 1))
         out = self.new(value_types.vector(ptr.dtype.compute, lanes) if lanes else ptr.dtype.compute)
-        self.append(Load(out, ptr, index, mask))
+        self.append(Load(out, ptr, index, mask, aligned))
         return out
 
-    def store(self, ptr: Pointer | Scalar, index: ScalarLike, value: ScalarLike, mask: Scalar | None = None) -> None:
+    def store(self, ptr: Pointer | Scalar, index: ScalarLike, value: ScalarLike, mask: Scalar | None = None,
+              aligned: bool = False) -> None:
         """Writes element `index` of `ptr`; or, of a vector, the lanes in `mask` as neighbours from there on.
 
+        Args:
+            aligned: as for `load`.
         Raises:
             TypeError: `value` is neither of the compute type of `ptr` nor float64 for a 16-bit float.
         """
@@ -192,7 +198,7 @@ class BlockBuilder(ScalarBuilder):
             self.store(part, at, self.real(value))
             self.store(part, at + 1, self.imag(value))
             return
-        self.append(Store(ptr, index, value, mask))
+        self.append(Store(ptr, index, value, mask, aligned))
 
     def local(self, init: ScalarLike, dtype: DType | None = None) -> Cell:
         """A mutable variable with a first value; `dtype` is needed where that is a Python number."""
@@ -302,6 +308,18 @@ class BlockBuilder(ScalarBuilder):
         """The lanes of `x`, and after them those of `y`, picked by number."""
         dtype = value_types.vector(value_types.lane_type(x.dtype), len(picked))
         return self._emit("shuffle", (x, y), dtype, tuple(picked))
+
+    def extract(self, x: Scalar, lane: int) -> Scalar:
+        """A lane of a vector."""
+        return self._emit("extract", (x,), value_types.lane_type(x.dtype), lane)
+
+    def pack(self, values: Sequence[Scalar]) -> Scalar:
+        """The vector of some numbers."""
+        return self._emit("pack", tuple(values), value_types.vector(values[0].dtype, len(values)))
+
+    def aligned(self, address: Scalar, size: int) -> Scalar:
+        """Whether an address is a multiple of `size` bytes, a power of 2."""
+        return self._emit("aligned", (address,), dt.bool_, size)
 
     def add_pairs(self, x: Scalar, y: Scalar, total: Scalar) -> Scalar:
         """`total` and the products of the pairs of bfloat16 numbers that lanes of float32 hold, that in their high bits
@@ -422,10 +440,10 @@ class LoopBuilder(BlockBuilder):
 
 
 class TeamBuilder(LoopBuilder):
-    """Records a kernel for a GPU, whose outermost iterations each belong to a team of TEAM threads.
+    """Records a kernel for a GPU, whose outermost iterations each belong to a team of threads: a warp or a block.
 
-    All threads of a team come to `further` and `leading` together: these stand in no condition, and no loop, that some
-    threads of a team are in and others are not.
+    All threads of a warp come to `further` and `leading` together, and all of a block to `barrier`: these stand in no
+    condition, and no loop, that some of the threads are in and others are not.
 
     >>> from twofold.ir import dtypes as dt
     >>> b = TeamBuilder("last")
@@ -445,16 +463,42 @@ class TeamBuilder(LoopBuilder):
     }
     """
 
-    def lane(self) -> Scalar:
+    def __init__(self, name: str, threads: int = TEAM) -> None:
+        """Args:
+            threads: of a team; a warp, or several.
+        """
+        super().__init__(name)
+        self.threads = threads
+        self._shared: list[Pointer] = []
+
+    def thread(self) -> Scalar:
         """The number of this thread in its team."""
+        return self.lane() if self.threads == TEAM else self._emit("thread", (), dt.int64)
+
+    def lane(self) -> Scalar:
+        """The number of this thread in its warp."""
         return self._emit("lane", (), dt.int64)
 
+    def shared(self, dtype: DType, n: int) -> Pointer:
+        """`n` uninitialised elements that the threads of a team share, at a multiple of 16 bytes.
+
+        What a thread has written, others read only behind a barrier, and what others have read, it writes only behind
+        one.
+        """
+        elements = Pointer(f"shared{len(self._shared)}", dtype, None, n)
+        self._shared.append(elements)
+        return elements
+
+    def barrier(self) -> None:
+        """Has the threads of a block wait for one another."""
+        self.append(Barrier())
+
     def further(self, x: Scalar, n: int) -> Scalar:
-        """The `x` of the thread `n` further on in the team, and this one's own where there is none."""
+        """The `x` of the thread `n` further on in the warp, and this one's own where there is none."""
         return self._of_team("further", x, n)
 
     def leading(self, x: Scalar) -> Scalar:
-        """The `x` of the first thread of the team."""
+        """The `x` of the first thread of the warp."""
         return self._of_team("leading", x)
 
     def _of_team(self, op: str, x: Scalar, n: int | None = None) -> Scalar:
@@ -464,7 +508,7 @@ class TeamBuilder(LoopBuilder):
 
     def finish(self) -> Kernel:
         kernel = super().finish()
-        kernel.team = TEAM
+        kernel.team, kernel.shared = self.threads, self._shared
         return kernel
 
 

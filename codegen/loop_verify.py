@@ -13,10 +13,12 @@ from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import INSTRUCTIONS, Instr, Scalar
 
+from .loop import TEAM
 from .statements import (
     TEAM_OPS,
     VECTOR_OPS,
     At,
+    Barrier,
     Break,
     Call,
     Check,
@@ -41,6 +43,7 @@ from .value_types import Address, Vector, lane_type, lanes_of, like
 
 __all__ = ["verify", "CHECKING"]
 
+MOST_THREADS = 1024  # of a team
 CHECKING = os.environ.get("TWOFOLD_VERIFY") == "1"  # whether all kernels are verified before code is made of them
 
 
@@ -56,6 +59,8 @@ def verify(of: Kernel | LoopFunction) -> None:
 def _verify(of: Kernel | LoopFunction, around: tuple[Kernel | LoopFunction, ...]) -> None:
     if of in around:
         raise ValueError(f"{of.name}: runs itself")
+    if isinstance(of, Kernel) and of.team != 1 and (of.team % TEAM or not 0 < of.team <= MOST_THREADS):
+        raise ValueError(f"{of.name}: a team of {of.team} threads")
     parameters = {of.start.id, of.stop.id} if isinstance(of, Kernel) else {p.id for _, p in of.params}
     _LoopChecker(of, parameters, (*around, of)).block(of.body, {}, False)
 
@@ -104,13 +109,13 @@ class _LoopChecker:
             case Load(out=out, ptr=ptr):
                 self.memory(statement, ptr)
                 self.require(lane_type(out.dtype) is ptr.dtype.compute, statement, "another type than the memory's")
-                self.mask(statement, statement.mask, out)
+                self.vector(statement, out)
             case Store(ptr=ptr, value=value):
                 self.memory(statement, ptr)
                 lane = lane_type(value.dtype)
                 narrowed = ptr.dtype.is_floating and ptr.dtype.size == 2 and lane is dt.float64
                 self.require(lane is ptr.dtype.compute or narrowed, statement, "another type than the memory's")
-                self.mask(statement, statement.mask, value)
+                self.vector(statement, value)
             case At(out=out, ptr=ptr):
                 self.memory(statement, ptr)
                 self.require(isinstance(out.dtype, Address) and out.dtype.element is ptr.dtype, statement,
@@ -128,10 +133,16 @@ class _LoopChecker:
             case Call(kernel=kernel):
                 if isinstance(kernel, Kernel):
                     _verify(kernel, self.around)
+            case Barrier():
+                self.require(self.team() > TEAM, statement, "there is no block of threads")
             case Room():
                 self.require(not looped, statement, "a room in a loop would need new memory in each round")
         if isinstance(self.of, LoopFunction):
             self.require(not isinstance(statement, (IntegerArgument, Check, Room)), statement, "functions have none")
+
+    def team(self) -> int:
+        """How many threads share an iteration."""
+        return self.of.team if isinstance(self.of, Kernel) else 1
 
     def memory(self, statement: Statement, ptr: Pointer) -> None:
         """Checks what a statement accesses."""
@@ -139,10 +150,18 @@ class _LoopChecker:
             self.require(isinstance(ptr.at.dtype, Address) and ptr.at.dtype.element is ptr.dtype, statement,
                          "memory of another type than the address says")
         elif ptr.slot is None:
-            own = [p.name for p in self.of.scratch] + (["args"] if isinstance(self.of, Kernel) else [])
+            own = [p.name for p in self.of.scratch]
+            if isinstance(self.of, Kernel):
+                own += [p.name for p in self.of.shared] + ["args"]
             self.require(ptr.name in own, statement, f"no memory is called {ptr.name!r}")
         else:
             self.require(isinstance(self.of, Kernel), statement, "functions have no arguments in an array")
+
+    def vector(self, access: Load | Store, value: Scalar) -> None:
+        """Checks what an access says of a vector."""
+        self.mask(access, access.mask, value)
+        lanes = lanes_of(value.dtype)
+        self.require(not access.aligned or lanes > 0 and lanes & lanes - 1 == 0, access, "aligned, but no vector")
 
     def mask(self, statement: Statement, mask: Scalar | None, of: Scalar) -> None:
         """Checks the mask of an access."""
@@ -158,8 +177,9 @@ class _LoopChecker:
             self.vector_op(instr, types)
             return
         if op in TEAM_OPS:
-            self.require(isinstance(self.of, Kernel) and self.of.team > 1, instr, "there is no team")
-            self.require(types == ([] if op == "lane" else [out]) and not lanes, instr, f"{op} of other types")
+            self.require(self.team() > (TEAM if op == "thread" else 1), instr, "there is no team")
+            alone = op in ("lane", "thread")
+            self.require(types == ([] if alone else [out]) and not lanes, instr, f"{op} of other types")
             return
         self.require(op in INSTRUCTIONS and len(types) == INSTRUCTIONS[op][0], instr, f"no such instruction: {op}")
         kind = INSTRUCTIONS[op][1]
@@ -185,6 +205,12 @@ class _LoopChecker:
                 good = isinstance(out, Vector) and types == [out.element]
             case "first":
                 good = types == [dt.int64] and out is like(dt.bool_, out) and lanes > 0
+            case "extract":
+                good = lane_type(types[0]) is out and 0 <= instr.const < lanes_of(types[0])
+            case "pack":
+                good = isinstance(out, Vector) and types == [out.element] * lanes
+            case "aligned":
+                good = isinstance(types[0], Address) and out is dt.bool_ and instr.const & instr.const - 1 == 0
             case "add_pairs" | "add_quads":
                 lane = dt.float32 if instr.op == "add_pairs" else dt.int32
                 good = lane_type(out) is lane and lanes > 0 and types == [out] * 3

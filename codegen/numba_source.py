@@ -48,8 +48,10 @@ def source(kernel: Kernel) -> str:
     """The Python source of `kernel`: constants, then `def kernel(start, stop, args)`.
 
     Raises:
-        NotImplementedError: it has vectors, addresses or functions, which numba's kernels do not have.
+        NotImplementedError: it has teams, vectors, addresses or functions, which numba's kernels do not have.
     """
+    if kernel.team > 1:
+        raise NotImplementedError(f"{kernel.name}: processors have no teams of threads")
     for statement in walk(kernel.body):
         values = [result_of(statement), *uses(statement)]
         other = isinstance(statement, (Invoke, Room)) or \

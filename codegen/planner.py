@@ -20,7 +20,6 @@ from twofold.ir.dims import Dim, DimLike
 from . import (
     arena,
     epilogues,
-    fused,
     fused_tile,
     fusion,
     loop_info,
@@ -403,7 +402,7 @@ class _Body:
         if not stored:
             return
         written = None if group.axes is not None or group.into else stored
-        for kernel in fused.kernels_of(group, stored, overwrites, self.shared.backend.caches):
+        for kernel in self.shared.backend.kernels_of(group, stored, overwrites):
             step = Step(kernel.kernel, kernel.arguments, kernel.total, kernel.weight, kernel.items,
                         codes=kernel.kernel.codes, rows=kernel.rows)
             self.line.append(step)

@@ -3,8 +3,8 @@
 In: a finished `loop.Kernel`. Out: PTX text that the driver, or `ptxas`, turns into machine code. The instructions are
 those of the processor's code (`llvm_ops.py`), so that results are the same to the bit: products are not contracted with
 sums, subnormal numbers are kept, and division and square roots are rounded exactly. A kernel's result for an iteration
-of its outermost range does not depend on the range, so each thread, or team of threads, runs it over one iteration at a
-time.
+of its outermost range does not depend on the range, so each thread, warp, or block of threads, runs it over one
+iteration at a time.
 
 This is code alone: which kernels suit a GPU, memory and launching are not here.
 """
@@ -13,19 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from llvmlite import ir
 
-from . import llvm_cpu, llvm_module
+from . import llvm_cpu, llvm_module, llvm_teams
 from . import target as targets
 from .llvm_teams import special_register
+from .loop import TEAM
 from .statements import IntegerArgument, Kernel, walk
 
-__all__ = ["OLDEST", "target", "parameters", "text"]
+__all__ = ["OLDEST", "Threads", "target", "threads", "parameters", "text", "module", "assembly"]
 
 _TRIPLE = "nvptx64-nvidia-cuda"
 _VERSION = "+ptx63"  # the oldest that knows `OLDEST`; every driver of today takes it
 OLDEST = "sm_75"  # Turing; code for it also runs on what came later
+_BLOCK = 128  # threads of a block, where its size makes no difference
 _I64, _GENERIC, _GLOBAL = ir.IntType(64), ir.PointerType(), ir.PointerType(addrspace=1)
 
 
@@ -35,20 +38,38 @@ def target(architecture: str = OLDEST) -> targets.Target:
                           many_registers=True)
 
 
-def parameters(kernel: Kernel) -> list[bool]:
-    """For each of the kernel's arguments whether it is the address of memory; else it is an integer."""
+class Threads(NamedTuple):
+    """How a kernel is launched: the threads of each block, and how many iterations these run at once. Memory that
+    blocks share is in the code."""
+
+    block: int
+    iterations: int
+
+
+def threads(kernel: Kernel) -> Threads:
+    """The blocks that run a kernel: so many as there are iterations, or fewer, each of which then runs several."""
+    block = max(kernel.team, _BLOCK)
+    return Threads(block, block // kernel.team) if kernel.team <= TEAM else Threads(kernel.team, 1)
+
+
+def parameters(kernel: Kernel, count: int = 0) -> list[bool]:
+    """For each of the kernel's arguments whether it is the address of memory; else it is an integer.
+
+    Args:
+        count: how many there are, with those that it reads as a table.
+    """
     memory = {p.slot for p in kernel.pointers if p.slot is not None}
     integers = {s.index for s in walk(kernel.body) if isinstance(s, IntegerArgument)}
-    return [n in memory for n in range(1 + max([*memory, *integers], default=-1))]
+    return [n in memory for n in range(max(1 + max([*memory, *integers], default=-1), count))]
 
 
 def text(kernels: Mapping[str, Kernel], architecture: str = OLDEST) -> str:
     """PTX with an entry for each kernel, by its name.
 
     An entry takes the length of the kernel's range and the address of a status word, both of 64 bits, then the kernel's
-    arguments (`parameters`). Any number of threads share the range, of which each block must have whole teams. The word
-    must be -1 before; afterwards it is one less than the least status that an iteration had, so -1 still where no check
-    failed.
+    arguments (`parameters`). Any number of blocks share the range, in one dimension, each of as many threads as
+    `threads` says. The word must be -1 before; afterwards it is one less than the least status that an iteration had,
+    so -1 still where no check failed.
 
     Args:
         kernels: what runs on one thread: kernels that call others (`Call`) are not among them.
@@ -62,17 +83,32 @@ def text(kernels: Mapping[str, Kernel], architecture: str = OLDEST) -> str:
     >>> ".visible .entry double(" in text({"double": double})
     True
     """
+    return assembly(module(kernels, architecture), architecture)
+
+
+def module(kernels: Mapping[str, Kernel], architecture: str = OLDEST, count: int = 0) -> str:
+    """The LLVM module that `text` is made of: all that it depends on, at a tenth of the time.
+
+    Args:
+        count: of arguments, as for `parameters`.
+    """
     with targets.use(target(architecture)):
-        module = ir.Module()
+        written = ir.Module()
         for name, kernel in kernels.items():
-            _entry(module, kernel, name)
-        return llvm_module.assembly(llvm_module.optimise(module))
+            _entry(written, kernel, name, count)
+        return str(written)
 
 
-def _entry(module: ir.Module, kernel: Kernel, name: str) -> None:
+def assembly(written: str, architecture: str = OLDEST) -> str:
+    """PTX of a `module`."""
+    with targets.use(target(architecture)):
+        return llvm_module.assembly(llvm_module.optimise(written))
+
+
+def _entry(module: ir.Module, kernel: Kernel, name: str, count: int) -> None:
     """Writes the function that threads begin in."""
     inner = llvm_cpu.emit_kernel(module, kernel, f"{name}_iteration", inline=True, short=True)
-    are_memory = parameters(kernel)
+    are_memory = parameters(kernel, count)
     kinds = [_GLOBAL if is_memory else _I64 for is_memory in are_memory]
     fn = ir.Function(module, ir.FunctionType(ir.VoidType(), [_I64, _GLOBAL, *kinds]), name)
     fn.calling_convention = "ptx_kernel"
@@ -85,7 +121,9 @@ def _entry(module: ir.Module, kernel: Kernel, name: str) -> None:
     if kernel.team > 1:
         inner.attributes.add("convergent")
     with _own_iterations(b, total, kernel.team) as iteration:
-        result = b.call(inner, [iteration, b.add(iteration, _I64(1)), args])
+        if kernel.shared:
+            llvm_teams.barrier(b)  # all have read what they shared for the iteration before
+        result = b.call(inner, [iteration, b.add(iteration, _I64(1), flags=("nsw",)), args])
         if kernel.codes:
             with b.if_then(b.icmp_unsigned("!=", result, _I64(0)), likely=False):
                 b.atomic_rmw("umin", status, b.sub(result, _I64(1)), "monotonic")
@@ -95,10 +133,12 @@ def _entry(module: ir.Module, kernel: Kernel, name: str) -> None:
 @contextmanager
 def _own_iterations(b: ir.IRBuilder, total: ir.Value, team: int) -> Iterator[ir.Value]:
     """Writes a loop over the iterations that this thread's team has: as many apart as there are teams."""
-    count = b.mul(special_register(b, "nctaid.x"), special_register(b, "ntid.x"))
-    first = b.add(b.mul(special_register(b, "ctaid.x"), special_register(b, "ntid.x")), special_register(b, "tid.x"))
-    if team > 1:
-        count, first = b.udiv(count, _I64(team)), b.udiv(first, _I64(team))
+    count, first = special_register(b, "nctaid.x"), special_register(b, "ctaid.x")
+    if team <= TEAM:
+        block = special_register(b, "ntid.x")
+        count, first = b.mul(count, block), b.add(b.mul(first, block), special_register(b, "tid.x"))
+        if team > 1:
+            count, first = b.udiv(count, _I64(team)), b.udiv(first, _I64(team))
     before, loop, done = b.block, b.append_basic_block("loop"), b.append_basic_block("done")
     b.cbranch(b.icmp_signed("<", first, total), loop, done)
     b.position_at_end(loop)

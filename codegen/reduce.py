@@ -26,7 +26,7 @@ from .lanes import LANES
 from .loop import Cell, Kernel, LoopBuilder, TeamBuilder
 from .target import CACHES
 
-__all__ = ["CHUNK", "LANES", "ReductionSpec", "rows", "columns", "tree"]
+__all__ = ["CHUNK", "LANES", "OwnAccumulators", "ReductionSpec", "SharedAccumulators", "rows", "columns", "tree"]
 
 CHUNK = 4096
 _TILE = CACHES.nearest // LANES  # bytes of accumulators of a lane for columns reduced side by side
@@ -93,7 +93,7 @@ class Accumulators:
         self.set(at, self.spec.reduction.join(self.b, self.get(at), self.get(other)))
 
 
-class _OwnAccumulators(Accumulators):
+class OwnAccumulators(Accumulators):
     """The accumulators of one lane, in registers of the thread that is the lane (`lanes.TeamAccumulators`)."""
 
     def __init__(self, b: TeamBuilder, spec: ReductionSpec) -> None:
@@ -111,6 +111,31 @@ class _OwnAccumulators(Accumulators):
 
     def join(self, values: Sequence[Scalar]) -> None:
         _assign(self.cells, self.spec.reduction.join(self.b, _values(self.cells), tuple(values)))
+
+
+class SharedAccumulators(OwnAccumulators):
+    """The same for the threads of a block, with a place for each in memory that they share, where lanes meet that are
+    no neighbours. Complex numbers have two places."""
+
+    def __init__(self, b: TeamBuilder, spec: ReductionSpec, count: int) -> None:
+        """Args:
+            count: the threads of the block.
+        """
+        super().__init__(b, spec)
+        self.rooms = [[b.shared(d.real_dtype, count) for _ in range(2 if d.is_complex else 1)] for d in spec.acc_dtypes]
+
+    def publish(self, at: Scalar) -> None:
+        """Puts the accumulators of a thread into its place."""
+        b = self.b
+        for room, value in zip(self.rooms, _values(self.cells), strict=True):
+            for memory, part in zip(room, (b.real(value), b.imag(value)) if len(room) == 2 else (value,), strict=True):
+                b.store(memory, at, part)
+
+    def fold(self, at: Scalar, other: Scalar) -> None:
+        """Those in the place `other` join those of a thread, whose place is `at`."""
+        b, parts = self.b, [[self.b.load(memory, other) for memory in room] for room in self.rooms]
+        self.join([b.complex(*part) if len(part) == 2 else part[0] for part in parts])
+        self.publish(at)
 
 
 class _ReduceKernel:
@@ -179,7 +204,7 @@ def rows(spec: ReductionSpec, mask: str, partial: bool, by_team: bool = False) -
             order.sweep(b, [lanes], [ends], count, take)
             f.store([o * s for s in out_steps], ends.get(b.const(0, dt.int64)))
         else:
-            own = _OwnAccumulators(team, spec)
+            own = OwnAccumulators(team, spec)
             order.sweep_by_team(team, [own], count, take)
             with b.if_(b.eq(team.lane(), 0)):
                 f.store([o * s for s in out_steps], own.get(team.lane()))

@@ -16,29 +16,35 @@ from twofold.ir.scalar import Instr, Scalar
 from .value_types import Vector
 
 __all__ = ["Pointer", "Kernel", "LoopFunction", "Load", "Store", "At", "Prefetch", "IntegerArgument", "Set", "Get",
-           "For", "If", "Break", "Room", "Check", "Fail", "Callee", "Call", "Invoke", "Statement", "VECTOR_OPS",
-           "TEAM_OPS", "Printer", "uses", "result_of", "blocks", "walk", "accesses", "instruction_count"]
+           "For", "If", "Break", "Room", "Barrier", "Check", "Fail", "Callee", "Call", "Invoke", "Statement",
+           "VECTOR_OPS", "TEAM_OPS", "Printer", "uses", "result_of", "blocks", "walk", "accesses", "instruction_count"]
 
 # Instructions of vectors, which scalar bodies do not have:
 #   splat x           x in all lanes
 #   first n           the mask of the first n lanes: none where n < 0, all where there are no more lanes
 #   shuffle x y [..]  the lanes of x, and after them those of y, picked by number
+#   extract x [n]     lane n of x
+#   pack x y ...      the vector of these numbers
+#   aligned x [n]     whether the address x is a multiple of n bytes
 #   add_pairs x y z   z + x1 y1 + x0 y0, each product by a fused multiply-add, where lanes of x and y hold two bfloat16
 #                     numbers each, x1 and y1 in their high bits; subnormal numbers are taken, and given, as 0
 #   add_quads x y z   z + x3 y3 + x2 y2 + x1 y1 + x0 y0, wrapping around, where lanes of int32 hold four numbers of 8
 #                     bits each: those of x count as unsigned, those of y as signed
-VECTOR_OPS = frozenset(("splat", "first", "shuffle", "add_pairs", "add_quads"))
-# Instructions of kernels whose iterations each belong to a team of threads, which all run them together:
-#   lane            the number of this thread in its team
-#   further x [n]   the x of the thread n further on in the team, and its own where there is none
-#   leading x       the x of the first thread of the team
-TEAM_OPS = frozenset(("lane", "further", "leading"))
+VECTOR_OPS = frozenset(("splat", "first", "shuffle", "extract", "pack", "aligned", "add_pairs", "add_quads"))
+# Instructions of kernels whose iterations each belong to a team of threads: a warp, whose threads run in lockstep,
+# or a block of several warps. All threads of a warp come to `further` and `leading` together.
+#   thread          the number of this thread in its block
+#   lane            the number of this thread in its warp
+#   further x [n]   the x of the thread n further on in the warp, and its own where there is none
+#   leading x       the x of the first thread of the warp
+TEAM_OPS = frozenset(("thread", "lane", "further", "leading"))
+_NUMBERED = frozenset(("shuffle", "extract", "aligned", "further"))  # instructions whose text has their constant
 
 
 @data_class(eq=False)
 class Pointer:
-    """Typed memory: an argument, whose place in the args array is `slot`; `size` elements of the kernel's own stack; or
-    what an address leads to, `at`."""
+    """Typed memory: an argument, whose place in the args array is `slot`; `size` elements of the kernel's own stack, or
+    of memory that a team shares; or what an address leads to, `at`."""
 
     name: str
     dtype: DType
@@ -51,23 +57,26 @@ class Pointer:
 @data_class(eq=False)
 class Load:
     """`out = ptr[index]`; a 16-bit float widens to float32. A vector is as many neighbours from `index` on; lanes that
-    are not in `mask` are 0, and their memory is not read."""
+    are not in `mask` are 0, and their memory is not read. One may be known to be `aligned`: at a multiple of its size.
+    """
 
     out: Scalar
     ptr: Pointer
     index: Scalar
     mask: Scalar | None = None
+    aligned: bool = False
 
 
 @data_class(eq=False)
 class Store:
     """`ptr[index] = value`, rounded once where `ptr` holds 16-bit floats (from float32 or float64). The lanes of a
-    vector become neighbours from `index` on; those not in `mask` are not written."""
+    vector become neighbours from `index` on; those not in `mask` are not written. `aligned` is as for loads."""
 
     ptr: Pointer
     index: Scalar
     value: Scalar
     mask: Scalar | None = None
+    aligned: bool = False
 
 
 @data_class(eq=False)
@@ -152,6 +161,12 @@ class Room:
 
 
 @data_class(eq=False)
+class Barrier:
+    """Where the threads of a block wait for one another: what any of them has written to memory that they share, all
+    see from here on. They all come to it together."""
+
+
+@data_class(eq=False)
 class Check:
     """Where `cond` is false the kernel, having run to its end, returns 1 + `code`."""
 
@@ -193,13 +208,14 @@ class Invoke:
     args: tuple[Scalar, ...]
 
 
-Statement = (Instr | Load | Store | At | Prefetch | IntegerArgument | Set | Get | For | If | Break | Room | Check | Fail
-             | Call | Invoke)
+Statement = (Instr | Load | Store | At | Prefetch | IntegerArgument | Set | Get | For | If | Break | Room | Barrier
+             | Check | Fail | Call | Invoke)
 
 
 @data_class()
 class Kernel:
-    """A finished loop nest; `str` gives its text. `team` threads share an iteration of its outermost range."""
+    """A finished loop nest; `str` gives its text. `team` threads share an iteration of its outermost range, and the
+    memory `shared`, which is new in each iteration."""
 
     name: str
     start: Scalar
@@ -210,6 +226,7 @@ class Kernel:
     body: list[Statement]
     codes: tuple[str, ...]
     team: int = 1
+    shared: list[Pointer] = field(default_factory=list)
 
     def __str__(self) -> str:
         return Printer(self).text()
@@ -308,6 +325,10 @@ def instruction_count(block: list[Statement]) -> int:
     return sum(isinstance(s, Instr) and s.op != "const" for s in walk(block))
 
 
+def _aligned(access: Load | Store) -> str:
+    return "aligned " if access.aligned else ""
+
+
 class Printer:
     """The text of a kernel or function: values are numbered in order of appearance."""
 
@@ -321,9 +342,11 @@ class Printer:
         """All of it."""
         of = self.of
         codes: tuple[str, ...] = ()
+        shared: list[Pointer] = []
         if isinstance(of, Kernel):
             self.names, codes = {of.start.id: "start", of.stop.id: "stop"}, of.codes
             params = "".join(f", {p.name}: {p.dtype.short}* = args[{p.slot}]" for p in of.pointers)
+            shared = of.shared
             team = f" of teams of {of.team}" if of.team > 1 else ""
             self.lines = [f"kernel {of.name}(start, stop{params}){team} {{"]
         else:
@@ -331,6 +354,7 @@ class Printer:
             params = ", ".join(f"{name}: {value.dtype.short}" for name, value in of.params)
             self.lines = [f"function {of.name}({params}) {{"]
         self.lines += [f"  {p.name} = scratch {p.size} x {p.dtype.short}" for p in of.scratch]
+        self.lines += [f"  {p.name} = shared {p.size} x {p.dtype.short}" for p in shared]
         self.block(of.body, 1)
         self.lines += [f"  check {n} is {code!r}" for n, code in enumerate(codes)]
         return "\n".join([*self.lines, "}"])
@@ -364,8 +388,8 @@ class Printer:
         at = [self.names[v.id] for v in uses(statement)]
         match statement:
             case Instr(op=op, out=out, const=const):
-                more = {"shuffle": lambda: str(list(const)), "further": lambda: str(const)}.get(op)
-                words = [op, *at, *([more()] if more is not None else [])]
+                more = [str(list(const)) if op == "shuffle" else str(const)] if op in _NUMBERED else []
+                words = [op, *at, *more]
                 return f"{self.new(out)} = {' '.join(words)} : {out.dtype.short}"
             case Load() | Store() | At() | Prefetch():
                 return self.access(statement)
@@ -382,6 +406,8 @@ class Printer:
                 return f"if {at[0]} {{"
             case Break():
                 return f"break if {at[0]}"
+            case Barrier():
+                return "barrier"
             case Room(out=out, dtype=dtype, most=most):
                 return f"room {self.new(out)} = {at[0]} x {dtype.short}, at most {most} {{"
             case Check(code=code):
@@ -402,10 +428,10 @@ class Printer:
             case Load(out=out, mask=mask):
                 lanes = f" : {out.dtype.short}" if isinstance(out.dtype, Vector) else ""
                 under = "" if mask is None else f" where {self.names[mask.id]}"
-                return f"{self.new(out)} = load {place}{under}{lanes}"
+                return f"{self.new(out)} = load {_aligned(statement)}{place}{under}{lanes}"
             case Store(value=value, mask=mask):
                 under = "" if mask is None else f" where {self.names[mask.id]}"
-                return f"store {place}{under} = {self.names[value.id]}"
+                return f"store {_aligned(statement)}{place}{under} = {self.names[value.id]}"
             case At(out=out):
                 return f"{self.new(out)} = at {place}"
         return f"prefetch {place}{' to write' if statement.write else ''}"

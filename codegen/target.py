@@ -121,6 +121,11 @@ class Target:
         return not self.triple
 
     @property
+    def is_gpu(self) -> bool:
+        """Whether it is a GPU, whose threads come in teams."""
+        return self.triple.startswith("nvptx")
+
+    @property
     def by_lane(self) -> bool:
         """Whether a multiply-add takes one lane of a vector for all: those of NEON do."""
         return self.registers_only and not self.granules

@@ -5,10 +5,12 @@ to `ir`, compiled loops to `codegen` and `runtime`, and the public names to `two
 """
 
 import importlib
+from typing import Any
 
 from twofold.ir.op import set_default_interpreter
+from twofold.runtime import devices
 
-from . import dispatch, kernels, operators
+from . import dispatch, kernels, operators, tensor
 
 _DRIVERS = ("indexing", "random", "segment", "strings")  # the files of `kernels`
 
@@ -18,6 +20,13 @@ def _install() -> None:
     for name in _DRIVERS:
         importlib.import_module(f"{kernels.__name__}.{name}")
     operators.install()
+    devices.when_asked(lambda: _placed().start())
+    tensor.moved_by(lambda x, index: _placed().moved(x, index))
+
+
+def _placed() -> Any:
+    """The module that runs ops on GPUs, which programs without them do without."""
+    return importlib.import_module(f"{__name__}.placed")
 
 
 _install()

@@ -115,6 +115,8 @@ def as_tensor(value: object, dtype: DType | None = None, hint: DType | None = No
         converted = conversions.converted(value, dtype, hint)
         if converted is not None:
             return converted
+        if hasattr(value, "__cuda_array_interface__"):
+            return _from_gpu(value, dtype, hint)
     leaves: Collection[type] = ()
     if isinstance(value, (list, tuple)):
         leaves = leaf_types(value)
@@ -132,6 +134,16 @@ def as_tensor(value: object, dtype: DType | None = None, hint: DType | None = No
         else:
             array = to_array(value, None, leaves)
     return wrap(array)
+
+
+def _from_gpu(value: object, dtype: DType | None, hint: DType | None) -> Tensor:
+    """A tensor with a copy of another library's array, on its GPU."""
+    from twofold.runtime import cuda_exchange
+
+    copied = cuda_exchange.borrowed(value).copy()
+    want = dtype or hint
+    tensor = wrap(copied)
+    return tensor if want is None or tensor.dtype is want else ops.cast(tensor, dtype=want)
 
 
 def to_array(value: object, want: DType | None = None, leaves: Collection[type] = ()) -> np.ndarray:

@@ -25,7 +25,7 @@ from . import convert, entries, kernels
 from .record import active, tell
 from .tensor import Tensor, wrap
 
-__all__ = ["EagerInterpreter", "eager"]
+__all__ = ["EagerInterpreter", "complete", "eager"]
 
 _PLANS = 8192
 _EMPTY = inspect.Parameter.empty
@@ -77,10 +77,12 @@ class EagerInterpreter:
             tell(op, attrs, inputs, (outputs,) if single else outputs)
         return outputs
 
+    on_host = apply  # which nothing takes the place of: `apply` of the one that is used may be another (`placed.py`)
+
     def _plan(self, op: Op, inputs: tuple[Tensor, ...], attrs: Attrs, key: Hashable) -> OpPlan:
         if not op.variadic and len(inputs) != len(op.params):
             raise TypeError(f"{op.name}: takes {len(op.params)} operands ({', '.join(op.params)}); got {len(inputs)}")
-        attrs = _complete(op, attrs)
+        attrs = complete(op, attrs)
         outs = op.infer(op, *inputs, **attrs)
         single = not isinstance(outs, tuple)
         specs = outs if isinstance(outs, tuple) else (outs,)
@@ -151,7 +153,7 @@ def _host_runner(host: HostFunction, outs: tuple[Spec, ...], single: bool,
     return call_host
 
 
-def _complete(op: Op, attrs: Attrs) -> Attrs:
+def complete(op: Op, attrs: Attrs) -> Attrs:
     """All attributes of `op`, in the order of its declaration."""
     full = {**op.defaults, **attrs}
     if len(full) != len(op.defaults):

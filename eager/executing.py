@@ -6,8 +6,8 @@ told of what happens inside: who calls a compiled graph records it as one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from twofold.ir.dims import evaluate
 from twofold.ir.errors import InvalidArgumentError, line_text, of_values, op_error
 from twofold.ir.op import Op
 from twofold.ir.replay import resolve
+from twofold.runtime import devices
 from twofold.runtime.calls import NodeFailure
+from twofold.runtime.log import log
 
 from . import constructs, dispatch, record
 from .tensor import Tensor, wrap
@@ -25,7 +27,16 @@ if TYPE_CHECKING:
     from twofold.codegen.backend import Backend
     from twofold.runtime.program import Executable, Improve, KnownSizes
 
-__all__ = ["executable", "execute", "failed", "Host"]
+__all__ = ["executable", "execute", "execute_on", "failed", "failed_alone", "place", "Host", "NodeFailure"]
+
+#: says on which backend a run with this memory takes place; None for the processor
+Choose: TypeAlias = "Callable[[Sequence[Any]], Backend | None]"
+_choose: list[Choose] = []
+
+
+def place(choose: Choose | None) -> None:
+    """Has `execute` ask where to run from now on; with None all runs are on the processor."""
+    _choose[:] = [] if choose is None else [choose]
 
 
 def executable(graph: g.Graph, donate: dict[int, int] | None = None, improve: Improve | None = None,
@@ -39,18 +50,52 @@ def executable(graph: g.Graph, donate: dict[int, int] | None = None, improve: Im
 
 
 def execute(program: Executable, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The outputs of a compiled graph.
+    """The outputs of a compiled graph, which runs where its inputs lie, or where `tf.device` says. Inputs stay what
+    they are, also where the program is given memory.
 
     Raises:
         InvalidArgumentError: a check failed, with the user's line.
     """
+    if _choose:
+        program, arrays = _placed(program, arrays)
+    if program.donated:
+        arrays = list(arrays)
+        for number in program.donated.values():
+            arrays[number] = arrays[number].copy()
+    try:
+        return execute_on(program, arrays)
+    except NodeFailure as failure:
+        raise failed(failure) from None
+
+
+def execute_on(program: Executable, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The outputs of a compiled graph on the backend that it is for.
+
+    Raises:
+        NodeFailure: a check failed.
+    """
     token = record.active.set(())
     try:
         return program(arrays)
-    except NodeFailure as failure:
-        raise failed(failure) from None
     finally:
         record.active.reset(token)
+
+
+def _placed(program: Executable, arrays: Sequence[Any]) -> tuple[Executable, Sequence[Any]]:
+    """The program for the backend on which a run takes place, and the inputs in memory that it takes."""
+    from twofold.runtime import cuda
+    from twofold.runtime.cpu import cpu
+
+    backend = _choose[-1](arrays) or cpu
+    devices.placed(program.graph.name, getattr(getattr(backend, "gpu", None), "index", None))
+    if backend is cpu:
+        arrays = [cuda.copy_from(a) for a in arrays]
+    return program if program.backend is backend else program.on(backend, Host(backend)), arrays
+
+
+def failed_alone(failure: NodeFailure, op: Op, inputs: Sequence[Tensor]) -> Exception:
+    """The error that a user sees for a failed check of an op that ran alone."""
+    return of_values(op_error(InvalidArgumentError, op.name, failure.code, op.operands(inputs)))
 
 
 def failed(failure: NodeFailure) -> Exception:
@@ -62,6 +107,9 @@ def failed(failure: NodeFailure) -> Exception:
     # The call's own line is where it went wrong for the caller; the op's line is where it did in the function.
     text = f"{failure.op}: {failure.code}\n  {line_text(*failure.loc)}"
     return of_values(InvalidArgumentError(None, failure.op, text))
+
+
+_told: set[tuple[Backend, Op]] = set()
 
 
 class Host:
@@ -76,31 +124,53 @@ class Host:
         if isinstance(op, Op):
             return self.op(node, op, arrays, sizes)
         if op is g.COND:
-            return self.region(node.regions[0] if arrays[0] else node.regions[1])(arrays[1:], sizes)
+            taken = bool(self.on_host(arrays[:1])[0])
+            return self.region(node.regions[0] if taken else node.regions[1])(arrays[1:], sizes)
         if op is g.WHILE:
             return self.loop(node, arrays, sizes)
         if op is g.CALL:
             own = {name: evaluate((size,), sizes)[0] for name, size in node.attrs["sizes"]}
             return self.region(node.regions[0])(arrays, own)
-        return [t._memory for t in constructs.run_construct(node, [wrap(a) for a in arrays], sizes)]
+        if getattr(node.attrs.get("fn"), "on_device", False):  # Python that takes tensors wherever they are
+            return self.on_device([t._memory for t in constructs.run_construct(node, [wrap(a) for a in arrays], sizes)])
+        results = constructs.run_construct(node, [wrap(a) for a in self.on_host(arrays)], sizes)
+        return self.on_device([t._memory for t in results])
+
+    def on_host(self, arrays: Sequence[Any]) -> list[np.ndarray]:
+        """Arrays of the backend as ones of the host."""
+        return list(arrays) if self.backend.is_host else [self.backend.copy_from(a) for a in arrays]
+
+    def on_device(self, arrays: Sequence[np.ndarray]) -> list[Any]:
+        """Arrays of the host as ones of the backend; strings stay where they are."""
+        if self.backend.is_host:
+            return list(arrays)
+        return [a if a.dtype.hasobject else self.backend.copy_to(a) for a in arrays]
 
     def op(self, node: g.Node, op: Op, arrays: list[np.ndarray], sizes: KnownSizes) -> Sequence[np.ndarray]:
         attrs = {k: resolve(v, sizes) for k, v in node.attrs.items()} if sizes else node.attrs
         try:
-            result = dispatch.eager.apply(op, tuple([wrap(a) for a in arrays]), attrs)
+            result = dispatch.eager.on_host(op, tuple([wrap(a) for a in self.on_host(arrays)]), attrs)
         except InvalidArgumentError as error:
             if node.loc is None:
                 raise
             first = error.message.split("\n  At ", 1)[0]
             raise of_values(type(error)(None, op.name, first + constructs.where(node))) from None
         results: tuple[Tensor, ...] = result if isinstance(result, tuple) else (result,)
-        return [t._memory for t in results]
+        self.tell(op)
+        return self.on_device([t._memory for t in results])
+
+    def tell(self, op: Op) -> None:
+        """Says once of each op that a backend of other memory leaves it to the host."""
+        if self.backend.is_host or (self.backend, op) in _told:
+            return
+        _told.add((self.backend, op))
+        log("device", f"{op.name} runs on the host, for {self.backend.key()}")
 
     def loop(self, node: g.Node, arrays: list[np.ndarray], sizes: KnownSizes) -> Sequence[np.ndarray]:
         test, body = self.region(node.regions[0]), self.region(node.regions[1])
         count = node.attrs["carried"]
         carried, rest = arrays[:count], arrays[count:]
-        while test([*carried, *rest], sizes)[0]:
+        while bool(self.on_host(test([*carried, *rest], sizes))[0]):
             carried = body([*carried, *rest], sizes)
         return carried
 

@@ -26,7 +26,8 @@ from twofold.runtime.buffers import export_buffers
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["NumpyValue", "Tensor", "TensorRef", "wrap", "alias", "redirect", "text_of"]
+__all__ = ["NumpyValue", "Tensor", "TensorRef", "wrap", "alias", "beside", "moved_by", "redirect", "text_of",
+           "where_asked"]
 
 NumpyValue: TypeAlias = Any  # an array, or a NumPy scalar where the rank is 0
 
@@ -88,7 +89,7 @@ class Tensor:
     @property
     def device(self) -> str:
         """The full name of the device that holds the value."""
-        return devices.FULL_NAME
+        return devices.full_name(_index_of(self))
 
     def get_shape(self) -> TensorShape:
         """The shape; the same as `.shape`."""
@@ -123,14 +124,32 @@ class Tensor:
     def __buffer__(self, flags: int) -> memoryview:
         return readonly(self._array).data
 
-    def __dlpack__(self, *, stream: object = None, max_version: tuple[int, int] | None = None,
+    def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:  # a capsule
+        if _index_of(self) is not None:
+            from twofold.runtime import cuda_exchange
+
+            return cuda_exchange.capsule(self._memory, stream, max_version is not None and max_version[0] >= 1)
         if max_version is None or max_version[0] < 1:  # only version 1 can say that memory is read-only
             return self._array.copy().__dlpack__()
         return readonly(self._array).__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
+        index = _index_of(self)
+        if index is not None:
+            from twofold.runtime import cuda_exchange
+
+            return cuda_exchange.CUDA_DEVICE, index
         return self._array.__dlpack_device__()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """How other libraries find the elements on a GPU."""
+        if _index_of(self) is None:
+            raise AttributeError("a tensor in host memory has no __cuda_array_interface__")
+        from twofold.runtime import cuda_exchange
+
+        return cuda_exchange.interface(self._memory)
 
     def __bool__(self) -> bool:
         try:
@@ -198,19 +217,48 @@ class Tensor:
     # -- devices ----------------------------------------------------------------------------------
     def cpu(self) -> Tensor:
         """A copy in host memory; this tensor itself when it is there."""
-        return self
+        return _movers[-1](self, None)
 
     def gpu(self, gpu_index: int = 0) -> Tensor:
-        """A copy on a GPU.
+        """A copy on a GPU; this tensor itself when it is there.
 
         Raises:
             RuntimeError: there is no such GPU.
         """
         devices.require_gpu(gpu_index)
-        return self
+        return _movers[-1](self, gpu_index)
 
 
 export_buffers(Tensor, "_memory")
+
+
+Move: TypeAlias = "Callable[[Tensor, int | None], Tensor]"  # to the GPU of a number, or to the host
+_movers: list[Move] = []
+
+
+def moved_by(move: Move) -> None:
+    """Says what copies tensors between devices."""
+    _movers.append(move)
+
+
+def where_asked(tensor: Tensor) -> Tensor:
+    """A tensor that was made of a value of the host, on the device that `tf.device` asks for."""
+    asked = devices.requested()
+    if asked is None or type(tensor) is not Tensor:
+        return tensor
+    return _movers[-1](tensor, asked.number if asked.kind == "GPU" else None)
+
+
+def beside(tensor: Tensor, other: Tensor) -> Tensor:
+    """A tensor on the device of another one."""
+    if type(tensor._memory) is type(other._memory) is np.ndarray:
+        return tensor
+    return _movers[-1](tensor, _index_of(other))
+
+
+def _index_of(tensor: Tensor) -> int | None:
+    gpu = getattr(tensor._memory, "gpu", None)
+    return None if gpu is None else gpu.index
 
 
 def redirect(read: Callable[[np.ndarray], np.ndarray] | None) -> None:
@@ -248,8 +296,8 @@ class TensorRef:
         return f"<Reference wrapping {self._object!r}>"
 
 
-def wrap(memory: np.ndarray) -> Tensor:
-    """A tensor on `memory`, which must never be written again."""
+def wrap(memory: Any) -> Tensor:
+    """A tensor on `memory`, an array of the host or of another device, which must never be written again."""
     t = Tensor.__new__(Tensor)
     t._memory = memory
     return t

@@ -29,7 +29,7 @@ from . import convert, indexing, naming
 from .record import active, record_custom
 from .scatter import ScatterMethods
 from .sessions import SessionMethods
-from .tensor import NumpyValue, Tensor, TensorRef, alias, text_of
+from .tensor import NumpyValue, Tensor, TensorRef, alias, beside, text_of, where_asked
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -435,7 +435,7 @@ def _start(initial_value: object, dtype: DType | None) -> Tensor:
     """The first value of a variable."""
     if callable(initial_value) and not isinstance(initial_value, Variable):
         initial_value = initial_value()
-    return convert.as_tensor(initial_value, dtype=dtype)
+    return where_asked(convert.as_tensor(initial_value, dtype=dtype))
 
 
 def _assigned(before: Tensor, value: Tensor) -> Tensor:
@@ -444,7 +444,7 @@ def _assigned(before: Tensor, value: Tensor) -> Tensor:
     Its gradient is the variable's: recorders that follow the value before take it to come from that, and never from
     what was assigned.
     """
-    after = alias(value)
+    after = alias(beside(value, before))
     recorders = active.get()
     if recorders and before.dtype.is_differentiable and before._memory.shape == value._memory.shape and any(
             r._follows(before) for r in recorders):

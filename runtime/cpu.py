@@ -94,7 +94,7 @@ class CPU(backend.Backend):
         return np.empty if small else memory.empty
 
     def copy_to(self, array: np.ndarray) -> np.ndarray:
-        return np.ascontiguousarray(array)
+        return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
     def copy_from(self, memory: np.ndarray) -> np.ndarray:
         return memory

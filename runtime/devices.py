@@ -1,24 +1,45 @@
 """Devices: their names, what there is, and where ops are asked to run.
 
-There is the CPU. Asking for a GPU that is missing falls back to the CPU (soft placement), unless
-`set_soft_placement(False)` makes it an error; an explicit copy to a missing GPU is always one.
+There is the CPU, and the GPUs that NVIDIA's driver knows (`cuda_device.py`). Asking for a GPU that is missing falls
+back to the CPU (soft placement), unless `set_soft_placement(False)` makes it an error; an explicit copy to a missing
+GPU is always one. How ops come to run elsewhere is the affair of who runs them, who is told when a GPU is first asked
+for (`when_asked`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-__all__ = ["PhysicalDevice", "LogicalDevice", "device", "physical_devices", "logical_devices", "require_gpu",
-           "soft_placement", "set_soft_placement", "FULL_NAME"]
+from . import native
 
-FULL_NAME = "/job:localhost/replica:0/task:0/device:CPU:0"
+if TYPE_CHECKING:
+    from .cuda_device import Gpu
+
+__all__ = ["PhysicalDevice", "LogicalDevice", "Request", "details", "device", "full_name", "log_placement",
+           "logical_devices", "memory_info", "physical_devices", "placed", "require_gpu", "requested",
+           "reset_memory_stats", "soft_placement", "set_soft_placement", "when_asked", "FULL_NAME"]
+
+_TASK = "/job:localhost/replica:0/task:0"
+FULL_NAME = f"{_TASK}/device:CPU:0"
 _NAME = re.compile(r"(?:/job:\w+)?(?:/replica:\d+)?(?:/task:\d+)?/?(?:device:)?"
                    r"(?P<kind>cpu|gpu)(?::(?P<index>\d+|\*))?", re.IGNORECASE)
-_requested: ContextVar[str | None] = ContextVar("twofold_device", default=None)
 _soft = True
+_logged = False  # whether it is told where what runs
+_starters: list[Callable[[], None]] = []
+
+
+class Request(NamedTuple):
+    """What `tf.device` asks for: "CPU" or "GPU", and which."""
+
+    kind: str
+    number: int
+
+
+_requested: ContextVar[Request | None] = ContextVar("twofold_device", default=None)
 
 
 class PhysicalDevice(NamedTuple):
@@ -43,6 +64,10 @@ def physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
     """
     devices = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
+    if device_type is None or device_type.upper() == "GPU":
+        from . import cuda_device  # which programs without GPUs do without
+
+        devices += [PhysicalDevice(f"/physical_device:GPU:{n}", "GPU") for n in range(len(cuda_device.gpus()))]
     return [d for d in devices if device_type is None or d.device_type == device_type.upper()]
 
 
@@ -100,13 +125,118 @@ def device(name: str | None) -> Iterator[None]:
     >>> x.device
     '/job:localhost/replica:0/task:0/device:CPU:0'
     """
-    if name is not None:
-        kind, index = parse(str(name))
-        have = len(physical_devices(kind))
-        if index >= have and not _soft:
-            raise RuntimeError(f"{name} unknown device: this machine has {have} of type {kind}.")
-    token = _requested.set(name)
+    request = None if name is None else _checked(str(name))
+    token = _requested.set(request)
+    on_gpu = request is not None and request.kind == "GPU"
+    if on_gpu:
+        for start in _starters:
+            start()
+        native.change_tracers(1)  # native entries know of the host alone
     try:
         yield
     finally:
         _requested.reset(token)
+        if on_gpu:
+            native.change_tracers(-1)
+
+
+def _checked(name: str) -> Request:
+    """What a name asks for; the CPU in the place of what is missing.
+
+    Raises:
+        ValueError: the name is malformed. RuntimeError: the device is missing and soft placement is off.
+    """
+    kind, index = parse(name)
+    have = len(physical_devices(kind))
+    if index < have:
+        return Request(kind, index)
+    if not _soft:
+        raise RuntimeError(f"{name} unknown device: this machine has {have} of type {kind}.")
+    return Request("CPU", 0)
+
+
+def requested() -> Request | None:
+    """What the innermost block asks for; None where nothing does."""
+    return _requested.get()
+
+
+def when_asked(start: Callable[[], None]) -> None:
+    """Has `start` called whenever a block asks for a GPU, before it begins."""
+    _starters.append(start)
+
+
+def full_name(index: int | None) -> str:
+    """The name of GPU number `index` as tensors tell it; of the CPU where that is None."""
+    return FULL_NAME if index is None else f"{_TASK}/device:GPU:{index}"
+
+
+def memory_info(name: str) -> dict[str, int]:
+    """Bytes of a GPU's memory that tensors hold: now ("current"), and the most that they held at once ("peak").
+
+    Args:
+        name: of the GPU, such as "GPU:0".
+    Raises:
+        ValueError: it names no GPU of this machine.
+
+    >>> import twofold as tf
+    >>> if tf.config.list_physical_devices("GPU"):
+    ...     tf.config.experimental.get_memory_info("GPU:0")["current"] >= 0
+    """
+    held = _gpu(name).statistics()
+    return {"current": held.in_use, "peak": held.peak}
+
+
+def reset_memory_stats(name: str) -> None:
+    """Has the peak of `get_memory_info` begin with what is held now.
+
+    Args:
+        name: of the GPU, such as "GPU:0".
+    Raises:
+        ValueError: it names no GPU of this machine.
+    """
+    _gpu(name).forget_peak()
+
+
+def details(device: PhysicalDevice) -> dict[str, object]:
+    """What is known of a device, for a GPU its name and its compute capability, such as (9, 0).
+
+    Args:
+        device: one of `tf.config.list_physical_devices`.
+    """
+    kind, index = parse(device.name.removeprefix("/physical_device:"))
+    if kind != "GPU":
+        return {}
+    gpu = _gpu(f"GPU:{index}")
+    return {"device_name": gpu.name, "compute_capability": gpu.capability}
+
+
+def _gpu(name: str) -> Gpu:
+    from . import cuda_device
+
+    kind, index = parse(str(name))
+    gpu = cuda_device.gpu(index) if kind == "GPU" else None
+    if gpu is None:
+        raise ValueError(f"{name!r} is no GPU of this machine; tf.config.list_physical_devices('GPU') lists them")
+    return gpu
+
+
+def log_placement(enabled: bool) -> None:
+    """Choose whether a line on stderr tells of each op that runs on its own, and of each run of a function, where it
+    runs.
+
+    Args:
+        enabled: whether it does from now on.
+    """
+    global _logged
+    if bool(enabled) == _logged:
+        return
+    _logged = bool(enabled)
+    for start in _starters:
+        start()
+    native.change_tracers(1 if _logged else -1)
+
+
+def placed(what: str, index: int | None) -> None:
+    """Tells that something runs on GPU number `index`, or on the CPU, where that is asked for."""
+    if _logged:
+        sys.stderr.write(f"Executing op {what} in device {full_name(index)}\n")

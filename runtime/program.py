@@ -72,6 +72,8 @@ class Executable:
         """
         self.backend, self.host, self.donate = backend, host, donate or {}
         self.graph = graph
+        self._origin, self._improve, self._label = graph, improve, label
+        self._others: dict[Backend, Executable] = {}
         self.parts: list[_Segment | _Python] = []
         self.last: dict[int, list[g.Value]] = {}
         self._assumed: dict[int, list[dm.Guard]] = {}
@@ -91,6 +93,14 @@ class Executable:
                 if isinstance(part, _Segment):
                     piece = _subgraph(graph, part)
                     part.run = backend.program(piece, {}, piece, "")
+
+    def on(self, backend: Backend, host: Host) -> Executable:
+        """The same graph for another backend, whose host runs what it leaves; it gives no memory away."""
+        other = self._others.get(backend)
+        if other is None:
+            other = Executable(self._origin, host, backend, None, self._improve, self._label)
+            other = self._others.setdefault(backend, other)
+        return other
 
     @property
     def donated(self) -> dict[int, int]:

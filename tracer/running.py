@@ -83,10 +83,7 @@ class Runner:
 
     def outputs(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         """The outputs of the graph for all its inputs, which stay what they are."""
-        arrays = [t._memory for t in inputs]
-        for number in self.program.donated.values():
-            arrays[number] = arrays[number].copy()
-        return [wrap(a) for a in execute(self.program, arrays)]
+        return [wrap(a) for a in execute(self.program, [t._memory for t in inputs])]
 
     def _variant(self) -> tuple[Variant, Callable[..., Structure]] | None:
         from twofold.runtime.compiled import native  # imports compilers, which eager code does not need
@@ -134,8 +131,10 @@ def _label(fast_math: bool) -> str:
 
 
 def _readable(capture: Captured | weakref.ref[Variable]) -> TypeGuard[Tensor | Variable]:
-    """Whether native code can read it: an eager tensor, or a variable that is held and not weakly."""
-    return type(capture) is Tensor or isinstance(capture, Variable)
+    """Whether native code can read it: an eager tensor of the host, or a variable that is held and not weakly."""
+    if type(capture) is Tensor:
+        return isinstance(capture._memory, np.ndarray)
+    return isinstance(capture, Variable)
 
 
 def _accepts(variable: Variable | weakref.ref[Variable], value: g.Value) -> TypeGuard[Variable]:

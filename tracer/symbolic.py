@@ -20,6 +20,7 @@ from twofold.ir.dtypes import DType
 from twofold.ir.errors import user_line
 from twofold.ir.op import interpreter
 from twofold.ir.spec import ShapeLike, TensorShape
+from twofold.runtime import devices
 
 from .contents import KnownElements, content
 from .shapes import Relaxed, shape_of
@@ -148,6 +149,28 @@ class SymbolicTensor(Tensor):
         if elements is None or any(isinstance(x, Dim) for x in elements.ravel()):
             return None
         return tuple(elements.ravel().tolist())
+
+    @property
+    def device(self) -> str:
+        """Where a run takes place is decided then, for all of the function: by `tf.device`, or where its inputs lie."""
+        return devices.FULL_NAME
+
+    @property
+    def __cuda_array_interface__(self) -> NoReturn:
+        raise AttributeError("a traced tensor has no memory")
+
+    def cpu(self) -> Tensor:
+        """This tensor: a function runs in one place."""
+        return self
+
+    def gpu(self, gpu_index: int = 0) -> Tensor:
+        """This tensor: a function runs in one place.
+
+        Raises:
+            RuntimeError: there is no such GPU.
+        """
+        devices.require_gpu(gpu_index)
+        return self
 
     @property
     def _memory(self) -> NoReturn:  # type: ignore[override]  # an attribute of other tensors

@@ -21,6 +21,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from twofold.eager import convert, indexing, record
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import SliceMethods, Variable
@@ -286,7 +288,9 @@ class Trace:
         """The value in this graph of a tensor, which is captured where it is from outside."""
         if isinstance(tensor, SymbolicTensor):
             return tensor.value if tensor.trace is self else self.capture(tensor).value
-        if tensor._memory.nbytes <= _INLINE and tensor._memory.dtype != object and not getattr(tensor, "_id", 0):
+        here = isinstance(tensor._memory, np.ndarray)  # what lies on a GPU says where the function runs
+        if here and tensor._memory.nbytes <= _INLINE and tensor._memory.dtype != object and not getattr(
+                tensor, "_id", 0):
             return self._constant(tensor)
         return self.capture(tensor).value
 

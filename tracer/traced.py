@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
 from twofold.eager import convert, record
-from twofold.eager.tensor import Tensor, alias
+from twofold.eager.tensor import Tensor, alias, beside
 from twofold.eager.variable import Variable
 from twofold.ir import dims as dm
 from twofold.ir import errors, nest, symbols
@@ -228,6 +228,7 @@ class Traced:
         variables = tuple(self.assigned)
         for variable, value in zip(variables, values, strict=True):
             variable._check(value)
+        values = [beside(value, variable._current()) for variable, value in zip(variables, values, strict=True)]
         recorded = bool(record.active.get())  # recorders know the values by the tensors that the run gave
         claims.commit(variables, tuple([value if recorded else alias(value) for value in values]))
 

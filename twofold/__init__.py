@@ -72,6 +72,7 @@ from ._front.host import (
     print,
     py_function,
 )
+from ._front.numba import numba_function
 from ._front.scopes import (
     AggregationMethod,
     VariableAggregation,
@@ -272,8 +273,8 @@ from .random import uniform as random_uniform
 from .version import __version__
 
 #: sub-packages that are imported when they are first asked for, so that `import twofold` stays quick
-_ON_FIRST_USE = frozenset({"compat", "contrib", "data", "export", "image", "io", "keras", "losses", "profiler",
-                           "saved_model", "strings", "summary", "train"})
+_ON_FIRST_USE = frozenset({"compat", "contrib", "data", "experimental", "export", "image", "io", "keras", "losses",
+                           "profiler", "saved_model", "strings", "summary", "train"})
 #: modules of Keras that have a place here too, and its initialisers under their older names
 _KERAS = frozenset({"initializers", "metrics", "optimizers"})
 _INITIALIZERS = {"constant_initializer": "Constant", "ones_initializer": "Ones", "random_normal_initializer":
@@ -284,6 +285,7 @@ if _TYPE_CHECKING:
     from . import compat as compat
     from . import contrib as contrib
     from . import data as data
+    from . import experimental as experimental
     from . import export as export
     from . import image as image
     from . import io as io
@@ -336,7 +338,8 @@ __all__ = [
     "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n", "init_scope", "inside_function",
     "int16", "int32", "int64", "int8", "is_symbolic_tensor", "is_tensor", "less", "less_equal", "linalg", "linspace",
     "log", "logical_and", "logical_not", "logical_or", "map_fn", "math", "matmul", "maximum", "meshgrid", "minimum",
-    "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "norm", "not_equal", "numpy_function", "one_hot",
+    "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "norm", "not_equal", "numba_function",
+    "numpy_function", "one_hot",
     "ones", "ones_like", "pad", "pow", "print", "py_function", "random", "random_normal", "random_uniform", "range",
     "rank", "recompute_grad", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
     "reduce_prod", "reduce_sum", "register_tensor_conversion_function", "repeat", "required_space_to_batch_paddings",

@@ -74,10 +74,18 @@ class experimental:
     run_functions_eagerly = run_functions_eagerly
     functions_run_eagerly = functions_run_eagerly
     list_logical_devices = list_logical_devices
+    get_memory_info = staticmethod(public(devices.memory_info))
+    reset_memory_stats = staticmethod(public(devices.reset_memory_stats))
+    get_device_details = staticmethod(public(devices.details))
 
     @staticmethod
     def set_memory_growth(device: Any, enable: bool) -> None:
         """Accepted, without effect: memory is taken as it is needed."""
+
+    @staticmethod
+    def get_memory_growth(device: Any) -> bool:
+        """Always true: memory is taken as it is needed; `device` has no effect."""
+        return True
 
 
 publish(__name__)

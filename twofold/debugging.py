@@ -17,13 +17,17 @@ from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.dims import Dim, decide_eq
 from twofold.ir.errors import user_line
+from twofold.runtime import devices
 from twofold.tracer.checks import check, disable_numerics, enable_numerics
 
 __all__ = ["Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",
            "assert_less", "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative",
            "assert_non_positive", "assert_none_equal", "assert_positive", "assert_proper_iterable", "assert_rank",
            "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype", "assert_scalar", "assert_shapes",
-           "assert_type", "check_numerics", "disable_check_numerics", "enable_check_numerics", "is_numeric_tensor"]
+           "assert_type", "check_numerics", "disable_check_numerics", "enable_check_numerics", "is_numeric_tensor",
+           "set_log_device_placement"]
+
+set_log_device_placement = public(devices.log_placement)
 
 
 @public

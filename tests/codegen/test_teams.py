@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import kernel_backends
 import ml_dtypes  # noqa: F401  (NumPy's bfloat16)
 import numpy as np
 import pytest
 from codegen.test_ptx import LOOSE, assembled
 
-from twofold.codegen import lockstep, loop_verify, ptx, reduce
+from twofold.codegen import llvm_cpu, lockstep, loop_verify, numba_source, ptx, reduce
 from twofold.codegen.kernels import softmax
 from twofold.codegen.loop import TEAM, Kernel, LoopBuilder, TeamBuilder
 from twofold.ir import dtypes as dt
@@ -155,6 +156,108 @@ def test_what_runs_on_one_thread_has_no_team() -> None:
     b.store(out, b.start, TeamBuilder.lane(b))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="alone: instr: there is no team"):
         loop_verify.verify(b.finish())
+
+
+def reversed_by_blocks(threads: int, waits: bool = True) -> Kernel:
+    """A kernel that turns each row of an array round, by way of memory that a block shares."""
+    b = TeamBuilder("reversed", threads)
+    out, x = b.pointer("out", dt.float32), b.pointer("x", dt.float32)
+    row = b.shared(dt.float32, threads)
+    with b.for_(b.start, b.stop) as team:
+        at = team * threads + b.thread()
+        b.store(row, b.thread(), b.load(x, at))
+        if waits:
+            b.barrier()
+        b.store(out, at, b.load(row, threads - 1 - b.thread()))
+    return b.finish()
+
+
+@pytest.mark.parametrize("threads", [64, 256])
+def test_what_blocks_share(threads: int, tmp_path: Path) -> None:
+    kernel, given = reversed_by_blocks(threads), some(3, (5, threads), dt.float32)
+    loop_verify.verify(kernel)
+    out = np.zeros_like(given)
+    assert run(kernel, 5, [out, given], []) == 0
+    np.testing.assert_array_equal(out, given[:, ::-1])
+    text = ptx.text({"reversed": kernel})
+    assert "st.shared" in text and "ld.shared" in text and "bar.sync" in text
+    assert f"shared0[{4 * threads}]" in text
+    assembled(text, tmp_path, "sm_75")
+    assert ptx.threads(kernel) == (threads, 1)
+    assert f"shared0 = shared {threads} x f32" in str(kernel) and "  barrier\n" in str(kernel)
+
+
+def test_threads_of_a_launch() -> None:
+    for kernel, threads, iterations in ((softmax.rows(dt.float32, False), 128, 128),
+                                        (softmax.rows(dt.float32, False, True), 128, 4)):
+        assert ptx.threads(kernel) == (threads, iterations)
+
+
+def test_races_are_found() -> None:
+    x = np.ones(128, np.float32)
+    with pytest.raises(ValueError, match="shared0 is read and written without a barrier between"):
+        run(reversed_by_blocks(64, waits=False), 2, [np.zeros_like(x), x], [])
+
+    def writes(place: str) -> Kernel:
+        b = TeamBuilder("writes", 64)
+        out, memory = b.pointer("out", dt.int64), b.shared(dt.int64, 64)
+        with b.for_(b.start, b.stop):
+            b.store(memory, b.and_(b.thread(), 31) if place == "shared" else b.thread(), 1)
+            b.store(out, b.thread(), b.load(memory, b.thread()))
+        return b.finish()
+
+    out = np.zeros(64, np.int64)
+    assert run(writes("own"), 1, [out], []) == 0 and out.all()
+    with pytest.raises(ValueError, match="without a barrier between"):
+        run(writes("shared"), 1, [out], [])
+
+
+def test_threads_that_do_not_come_to_a_barrier_are_missed() -> None:
+    b = TeamBuilder("parts", 64)
+    with b.for_(b.start, b.stop), b.if_(b.lt(b.thread(), 32)):
+        b.barrier()
+    with pytest.raises(ValueError, match="parts: barrier: some threads of a team are elsewhere"):
+        run(b.finish(), 1, [], [])
+
+
+def test_blocks_are_verified() -> None:
+    b = TeamBuilder("warp")
+    b.barrier()
+    with pytest.raises(ValueError, match="warp: barrier: there is no block of threads"):
+        loop_verify.verify(b.finish())
+    with pytest.raises(ValueError, match="odd: a team of 33 threads"):
+        loop_verify.verify(TeamBuilder("odd", 33).finish())
+
+
+def test_processors_refuse_teams() -> None:
+    for kernel in (reversed_by_blocks(64), softmax.rows(dt.float32, False, True)):
+        with pytest.raises(NotImplementedError, match="processors have no teams of threads"):
+            llvm_cpu.compile_kernel(kernel, "alone")
+        with pytest.raises(NotImplementedError, match="processors have no teams of threads"):
+            numba_source.source(kernel)
+
+
+def test_vectors_that_are_aligned(tmp_path: Path) -> None:
+    def kernel(first: int) -> Kernel:
+        b = LoopBuilder("fours")
+        out, x = b.pointer("out", dt.float32), b.pointer("x", dt.float32)
+        with b.for_(b.start, b.stop) as i, b.if_(b.aligned(b.at(x, 0), 16)):
+            four = b.load(x, i * 4 + first, 4, aligned=True)
+            turned = [b.extract(four, lane) for lane in (3, 2, 1, 0)]
+            b.store(out, i * 4, b.pack(turned), aligned=True)
+        return b.finish()
+
+    x, out = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    loop_verify.verify(kernel(0))
+    assert run(kernel(0), 2, [out, x], []) == 0
+    np.testing.assert_array_equal(out, x.reshape(2, 4)[:, ::-1].reshape(8))
+    _, (again, _) = kernel_backends.run(kernel_backends.through_llvm(kernel(0)), 0, 2, (out * 0, x))
+    np.testing.assert_array_equal(again, out)
+    with pytest.raises(ValueError, match="fours: x is not aligned as an access says"):
+        run(kernel(1), 1, [out, x], [])
+    text = ptx.text({"fours": kernel(0)})
+    assert "ld.global.v4" in text and "st.global.v4" in text
+    assembled(text, tmp_path, "sm_75")
 
 
 def kernels_by_team() -> dict[str, Kernel]:

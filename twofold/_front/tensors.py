@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold.eager import conversions
-from twofold.eager.tensor import Tensor
+from twofold.eager.tensor import Tensor, where_asked
 from twofold.eager.variable import Variable
 from twofold.ir import ops
 from twofold.ir.dims import numel
@@ -43,7 +43,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     [[-1.0, -1.0], [-1.0, -1.0]]
     """
     del name
-    out = tensor(value, dtype)
+    out = where_asked(tensor(value, dtype))
     if shape is None:
         return out
     dims = shape_arg(shape)
@@ -73,7 +73,8 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
     <tf.Tensor: shape=(), dtype=float32, numpy=3.0>
     """
     del name
-    return tensor(value, dtype, dtype_hint)
+    made = tensor(value, dtype, dtype_hint)
+    return made if made is value else where_asked(made)
 
 
 @public

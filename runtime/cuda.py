@@ -1,0 +1,113 @@
+"""The backend of a GPU: plans become launches (`cuda_program.py`), memory is the GPU's (`cuda_device.py`).
+
+Kernels are the loop IR that all backends share; those of fused groups have a thread for each element, or for each lane
+of a reduction (`codegen/fused_gpu.py`). What has none runs on the host, between programs (`eager/executing.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from twofold.codegen import backend
+from twofold.ir import graph as g
+from twofold.ir.dims import DimLike
+from twofold.ir.errors import InternalError
+
+from . import cuda_device
+from .cuda_device import DeviceArray, Gpu
+
+if TYPE_CHECKING:
+    from twofold.codegen.fused_base import FusedKernel
+    from twofold.codegen.layout import Layout
+    from twofold.codegen.operands import Run
+    from twofold.codegen.placer import Placer
+    from twofold.codegen.plan import Plan, Shares
+    from twofold.codegen.units import Group, Source
+
+    from .cuda_program import CudaProgram
+
+__all__ = ["CUDA", "backend_of", "copy_from", "index_of"]
+
+_NOT_YET = {"matmul", "int8_matmul", "conv", "conv_input_grad", "conv_filter_grad"}
+
+
+class CUDA(backend.Backend):
+    """One GPU."""
+
+    name = "cuda"
+    is_host = False
+    own: dict[str, backend.Lowering] = {}
+
+    def __init__(self, gpu: Gpu) -> None:
+        self.gpu = gpu
+
+    def prepare(self) -> None:
+        from twofold.codegen import planner  # noqa: F401 - registers the lowerings of all backends
+
+    def lowering(self, name: str) -> backend.Lowering | None:
+        return None if name in _NOT_YET else super().lowering(name)
+
+    def kernels_of(self, group: Group, stored: Sequence[g.Value],
+                   overwrites: dict[g.Value, g.Value]) -> list[FusedKernel]:
+        from twofold.codegen import fused_gpu
+
+        return fused_gpu.kernels_of(group, stored, overwrites)
+
+    def product(self, p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
+        raise InternalError(None, p.node.op.name, "products are kept from plans for GPUs")
+
+    def shares(self, work: DimLike) -> Shares | None:
+        return None  # a launch is over all iterations
+
+    def key(self) -> str:
+        return f"{self.name} {self.gpu.architecture}"
+
+    def compile(self, plan: Plan) -> CudaProgram:
+        from .cuda_program import CudaProgram
+
+        return CudaProgram(plan, self.gpu)
+
+    def program(self, graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -> CudaProgram:
+        from twofold.codegen import planner
+
+        return self.compile(planner.plan(graph, self, donate, intact=True))
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype) -> DeviceArray:
+        return self.gpu.empty(shape, dtype)
+
+    def copy_to(self, array: np.ndarray) -> DeviceArray:
+        return self.gpu.here(array)
+
+    def copy_from(self, memory: DeviceArray) -> np.ndarray:
+        return copy_from(memory)
+
+
+@functools.lru_cache(64)
+def _of(gpu: Gpu) -> CUDA:
+    return CUDA(gpu)
+
+
+def backend_of(index: int) -> CUDA:
+    """The backend of GPU number `index`.
+
+    Raises:
+        RuntimeError: there is no such GPU.
+    """
+    gpu = cuda_device.gpu(index)
+    if gpu is None:
+        raise RuntimeError(f"GPU:{index} is not available")
+    return _of(gpu)
+
+
+def index_of(memory: np.ndarray | DeviceArray) -> int | None:
+    """The number of the GPU that memory is on; None for the host's."""
+    return memory.gpu.index if isinstance(memory, DeviceArray) else None
+
+
+def copy_from(memory: np.ndarray | DeviceArray) -> np.ndarray:
+    """An array of the host with the elements of memory of any device; itself where it is one."""
+    return memory.gpu.copy_from(memory) if isinstance(memory, DeviceArray) else memory

@@ -1,0 +1,310 @@
+"""GPUs of this machine: for each its context, its one stream of work, and its memory.
+
+All work on a GPU goes through one stream, in the order in which threads hand it in, so that memory can be used again as
+soon as nobody will hand in work on it any more: what uses it next comes behind in the stream. Memory that nothing
+refers to any more is kept by its size and handed out again, the latest first, so that a loop gets the same addresses
+round by round, for which graphs of the driver's have been recorded (`cuda_program.py`). New memory comes from the
+driver's pool.
+
+`DeviceArray` is what tensors on a GPU hold; kernels and programs are the affair of `cuda_code.py` and
+`cuda_program.py`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from twofold.ir.errors import InternalError, ResourceExhaustedError
+
+from . import cuda_driver, locks
+from .calls import address_of
+from .cuda_driver import CudaError, Driver
+
+__all__ = ["Allocation", "DeviceArray", "Gpu", "MemoryStatistics", "gpu", "gpus"]
+
+_CAPABILITY = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+_PROCESSORS = 16  # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+_KEPT = 4  # CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+_APART = 1  # CU_STREAM_NON_BLOCKING: does not wait for the stream that others use by default
+_UNIT = 256  # bytes: sizes of allocations are multiples of it, as their addresses are
+_IDLE = 0.25  # of a GPU's memory that may be kept for later
+
+
+class MemoryStatistics(NamedTuple):
+    """Bytes of a GPU: held by arrays now, the most that were, and what the GPU has and has free."""
+
+    in_use: int
+    peak: int
+    total: int
+    free: int
+
+
+class Gpu:
+    """One GPU.
+
+    Attributes:
+        index: its number, from 0.
+        name: what its maker calls it.
+        capability: such as (9, 0).
+        processors: how many multiprocessors it has.
+        context, stream: the driver's handles.
+        recording: a stream that does nothing but tell the driver what graphs are made of.
+    """
+
+    def __init__(self, driver: Driver, index: int) -> None:
+        self.driver, self.index = driver, index
+        handle, text = ctypes.c_int(), ctypes.create_string_buffer(256)
+        driver.cuDeviceGet(ctypes.byref(handle), index)
+        driver.cuDeviceGetName(text, len(text), handle)
+        self.handle, self.name = handle.value, text.value.decode(errors="replace")
+        self.capability = (self._attribute(_CAPABILITY[0]), self._attribute(_CAPABILITY[1]))
+        self.processors = self._attribute(_PROCESSORS)
+        self.context, self.stream, self.recording, self._pool = (ctypes.c_void_p() for _ in range(4))
+        driver.cuDevicePrimaryCtxRetain(ctypes.byref(self.context), self.handle)
+        self.lock = locks.RLock()  # of who hands in work that belongs together
+        self._memory = locks.RLock()  # of the numbers below
+        self._idle: dict[int, list[int]] = {}  # addresses by size
+        self._in_use = self._peak = self._kept = 0
+        self._current = threading.local()
+        with self:
+            for stream in (self.stream, self.recording):
+                driver.cuStreamCreate(ctypes.byref(stream), _APART)
+            driver.cuDeviceGetDefaultMemPool(ctypes.byref(self._pool), self.handle)
+            total, most = ctypes.c_size_t(), ctypes.c_uint64(2**64 - 1)  # nothing goes back to the system by itself
+            driver.cuDeviceTotalMem_v2(ctypes.byref(total), self.handle)
+            driver.cuMemPoolSetAttribute(self._pool, _KEPT, ctypes.byref(most))
+        self._most_kept = int(total.value * _IDLE)
+
+    @property
+    def architecture(self) -> str:
+        """What the code for it is named, such as "sm_90"."""
+        return f"sm_{self.capability[0]}{self.capability[1]}"
+
+    def __enter__(self) -> None:
+        """Has the driver's calls of this thread be about this GPU."""
+        self.driver.cuCtxSetCurrent(self.context)
+
+    def __exit__(self, *exc: object) -> None:
+        """Leaves it current: each use says which it means."""
+
+    def __repr__(self) -> str:
+        return f"<GPU {self.index}: {self.name}>"
+
+    # -- memory -----------------------------------------------------------------------------------
+    def allocate(self, size: int) -> Allocation:
+        """Memory of so many bytes, with arbitrary contents.
+
+        Raises:
+            ResourceExhaustedError: there is not enough.
+        """
+        size = max(-(-size // _UNIT), 1) * _UNIT
+        with self._memory:
+            idle = self._idle.get(size)
+            address = idle.pop() if idle else 0
+            self._kept -= size if address else 0
+        address = address or self._new(size)
+        with self._memory:
+            self._in_use += size
+            self._peak = max(self._peak, self._in_use)
+        return Allocation(self, address, size)
+
+    def _new(self, size: int) -> int:
+        """The address of new memory."""
+        address = ctypes.c_uint64()
+        with self:
+            status = self.driver.status("cuMemAllocAsync", ctypes.byref(address), size, self.stream)
+            if status == cuda_driver.OUT_OF_MEMORY:
+                self.trim()
+                status = self.driver.status("cuMemAllocAsync", ctypes.byref(address), size, self.stream)
+        if status == cuda_driver.OUT_OF_MEMORY:
+            self._exhausted(size)
+        if status:
+            raise CudaError(status, self.driver.explained("cuMemAllocAsync", status))
+        return address.value
+
+    def give_back(self, address: int, size: int) -> None:
+        """Takes memory back that nothing refers to any more."""
+        with self._memory:
+            self._in_use -= size
+            keep = self._kept + size <= self._most_kept
+            if keep:
+                self._kept += size
+                self._idle.setdefault(size, []).append(address)
+        if not keep:
+            self._free(address)
+
+    def _free(self, address: int) -> None:
+        self.driver.status("cuCtxSetCurrent", self.context)  # called where nobody could catch an error
+        self.driver.status("cuMemFreeAsync", address, self.stream)
+
+    def _exhausted(self, size: int) -> NoReturn:
+        held = self.statistics()
+        raise ResourceExhaustedError(None, None, (
+            f"There is not enough memory on GPU:{self.index} ({self.name}): {size:,} bytes were asked for; tensors "
+            f"hold {held.in_use:,}, {held.free:,} of {held.total:,} are free."))
+
+    def trim(self) -> None:
+        """Gives memory that no array holds back to the system, once all work is done."""
+        with self._memory:
+            idle, self._idle, self._kept = self._idle, {}, 0
+        for addresses in idle.values():
+            for address in addresses:
+                self._free(address)
+        self.wait()
+        with self:
+            self.driver.cuMemPoolTrimTo(self._pool, 0)
+
+    def statistics(self) -> MemoryStatistics:
+        """How much memory is held and free."""
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        with self:
+            self.driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
+        return MemoryStatistics(self._in_use, self._peak, total.value, free.value)
+
+    def forget_peak(self) -> None:
+        """Has the peak begin with what is held now."""
+        with self._memory:
+            self._peak = self._in_use
+
+    # -- arrays -----------------------------------------------------------------------------------
+    def empty(self, shape: Sequence[int], dtype: np.dtype) -> DeviceArray:
+        """An array with arbitrary contents."""
+        return DeviceArray(self.allocate(math.prod(shape) * dtype.itemsize), shape, dtype)
+
+    def copy_to(self, array: np.ndarray) -> DeviceArray:
+        """A copy of an array of the host.
+
+        Raises:
+            TypeError: its elements are Python objects.
+        """
+        if array.dtype.hasobject:
+            raise TypeError(f"tensors of {array.dtype.name}s stay on the host, and cannot lie on GPU:{self.index}")
+        out = self.empty(array.shape, array.dtype)
+        array = np.ascontiguousarray(array)
+        if array.nbytes:
+            with self:  # pageable memory of the host may be written again at once: the driver has copied it by then
+                self.driver.cuMemcpyHtoDAsync_v2(out.address, address_of(array), array.nbytes, self.stream)
+        return out
+
+    def copy_from(self, array: DeviceArray) -> np.ndarray:
+        """An array of the host with the elements, after all work handed in before."""
+        out = np.empty(array.shape, array.dtype)
+        if out.nbytes:
+            with self:
+                self.driver.cuMemcpyDtoHAsync_v2(address_of(out), array.address, out.nbytes, self.stream)
+        self.wait()
+        return out
+
+    def copied(self, array: DeviceArray) -> DeviceArray:
+        """Another array on this GPU with the elements of one on any."""
+        out = self.empty(array.shape, array.dtype)
+        if array.nbytes and array.gpu is self:
+            with self:
+                self.driver.cuMemcpyDtoDAsync_v2(out.address, array.address, array.nbytes, self.stream)
+        elif array.nbytes:
+            array.gpu.wait()
+            with self:
+                self.driver.cuMemcpyPeerAsync(out.address, self.context, array.address, array.gpu.context, array.nbytes,
+                                              self.stream)
+            self.wait()  # the other GPU may give the memory to somebody else
+        return out
+
+    def here(self, memory: Any) -> DeviceArray:
+        """An array of any device as one of this GPU: itself, or a copy."""
+        if isinstance(memory, DeviceArray):
+            return memory if memory.gpu is self else self.copied(memory)
+        return self.copy_to(memory)
+
+    # -- work -------------------------------------------------------------------------------------
+    def wait(self) -> None:
+        """Waits until all work that was handed in is done.
+
+        Raises:
+            InternalError: some of it has failed, after which the driver runs nothing more in this process.
+        """
+        with self:
+            status = self.driver.status("cuStreamSynchronize", self.stream)
+        if status:
+            raise InternalError(None, None, f"GPU:{self.index} ({self.name}) has failed: "
+                                            f"{self.driver.explained('cuStreamSynchronize', status)}. "
+                                            "The driver runs nothing more in this process.")
+
+    def _attribute(self, number: int) -> int:
+        value = ctypes.c_int()
+        self.driver.cuDeviceGetAttribute(ctypes.byref(value), number, self.handle)
+        return value.value
+
+
+class Allocation:
+    """A piece of a GPU's memory, which goes back when nothing refers to it any more."""
+
+    __slots__ = ("gpu", "address", "size", "__weakref__")
+
+    def __init__(self, gpu: Gpu, address: int, size: int) -> None:
+        self.gpu, self.address, self.size = gpu, address, size
+
+    def __del__(self) -> None:
+        self.gpu.give_back(self.address, self.size)
+
+
+class DeviceArray:
+    """A row-major array in a GPU's memory, with an array's names for what it is.
+
+    Its elements are on the host by `copy_from` of its GPU. Like a tensor it is never written once others have it.
+    """
+
+    __slots__ = ("owner", "address", "shape", "dtype", "size", "nbytes", "__weakref__")
+
+    def __init__(self, owner: Allocation, shape: Sequence[int], dtype: np.dtype, offset: int = 0) -> None:
+        """Args:
+            owner: the memory it is in, from byte `offset` on.
+        """
+        self.owner, self.address = owner, owner.address + offset
+        self.shape, self.dtype = tuple([int(n) for n in shape]), dtype
+        self.size = math.prod(self.shape)
+        self.nbytes = self.size * dtype.itemsize
+
+    @property
+    def gpu(self) -> Gpu:
+        """The GPU in whose memory it is."""
+        return self.owner.gpu
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    def reshape(self, shape: Sequence[int]) -> DeviceArray:
+        """The same memory with another shape, of as many elements."""
+        return DeviceArray(self.owner, shape, self.dtype, self.address - self.owner.address)
+
+    def copy(self) -> DeviceArray:
+        """Another array with the same elements."""
+        return self.gpu.copied(self)
+
+    def __repr__(self) -> str:
+        return f"<array of {self.dtype.name}{list(self.shape)} on GPU:{self.gpu.index}>"
+
+
+@functools.lru_cache(8)
+def _of(driver: Driver) -> list[Gpu]:
+    return [Gpu(driver, n) for n in range(driver.count)]
+
+
+def gpus() -> list[Gpu]:
+    """The GPUs of this machine, in the driver's order; none where there is no driver."""
+    driver = cuda_driver.driver()
+    return [] if driver is None else _of(driver)
+
+
+def gpu(index: int) -> Gpu | None:
+    """GPU number `index`; None where there is none."""
+    known = gpus()
+    return known[index] if 0 <= index < len(known) else None

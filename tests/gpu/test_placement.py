@@ -1,0 +1,375 @@
+"""Tensors, variables, functions and models on GPUs: where things lie, what runs where, and that bits stay the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from gpu.devices import HARDWARE, device
+
+import twofold as tf
+from twofold.runtime import cuda_device
+
+GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
+CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
+
+
+@pytest.fixture
+def fake() -> Iterator[Any]:
+    with device() as driver:
+        yield driver
+
+
+@pytest.fixture
+def two() -> Iterator[Any]:
+    if HARDWARE:
+        pytest.skip("the fake driver has two GPUs")
+    with device(devices=2) as driver:
+        yield driver
+
+
+def some(*shape: int, seed: int = 0) -> tf.Tensor:
+    return tf.constant(np.random.default_rng(seed).normal(size=shape).astype(np.float32))
+
+
+def same(x: Any, y: Any) -> bool:
+    return bool(np.array_equal(np.asarray(x), np.asarray(y), equal_nan=True))
+
+
+# -- tensors ------------------------------------------------------------------------------------------
+def test_devices_are_listed(fake: Any) -> None:
+    assert [d.device_type for d in tf.config.list_physical_devices()][:2] == ["CPU", "GPU"]
+    gpu, *_ = tf.config.list_physical_devices("GPU")
+    assert gpu.name == "/physical_device:GPU:0"
+    assert tf.config.list_logical_devices("GPU")[0].name == "/device:GPU:0"
+    assert tf.config.experimental.get_device_details(gpu)["compute_capability"][0] >= 7
+    assert tf.test.is_gpu_available() and tf.test.gpu_device_name() == "/device:GPU:0"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "bool", "int8", "uint64", "complex128"])
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)])
+def test_copies_there_and_back(fake: Any, dtype: str, shape: tuple[int, ...]) -> None:
+    x = tf.cast(some(*shape), dtype)
+    y = x.gpu()
+    assert (y.device, y.shape, y.dtype, x.device) == (GPU, x.shape, x.dtype, CPU)
+    assert y.gpu() is y and x.cpu() is x and y.cpu().device == CPU
+    assert same(y.numpy(), x.numpy()) and same(y.cpu(), x)
+
+
+def test_blocks_say_where(fake: Any) -> None:
+    with tf.device("/gpu:0"):
+        x = tf.constant([1.0, 2.0])
+        with tf.device("/cpu:0"):
+            z = x + 1
+        with tf.device(None):
+            w = tf.constant([1.0])
+        y = x + 1
+    assert (x.device, y.device, z.device, w.device) == (GPU, GPU, CPU, CPU)
+    assert (x * 2).device == GPU and (tf.constant([1.0, 2.0]) + x).device == GPU
+
+
+def test_a_missing_gpu(fake: Any) -> None:
+    with tf.device("/gpu:7"):
+        assert tf.constant(1.0).device == CPU
+    with pytest.raises(RuntimeError, match="GPU:7 is not available"):
+        tf.constant(1.0).gpu(7)
+    tf.config.set_soft_device_placement(False)
+    try:
+        with pytest.raises(RuntimeError, match="unknown device"), tf.device("/gpu:7"):
+            pass
+    finally:
+        tf.config.set_soft_device_placement(True)
+
+
+def test_texts_stay_on_the_host(fake: Any) -> None:
+    with tf.device("/gpu:0"):
+        text = tf.constant(["a", "b"])
+        assert text.device == CPU and tf.strings.join([text, text]).numpy().tolist() == [b"aa", b"bb"]
+    assert text.gpu() is text
+
+
+def test_two_gpus(two: Any) -> None:
+    x = some(3)
+    first, second = x.gpu(0), x.gpu(1)
+    assert (first.device[-1], second.device[-1]) == ("0", "1")
+    assert same(first.gpu(1), x) and (second + first).device[-1] == "1"
+    with tf.device("/gpu:1"):
+        assert same(first * 2, x * 2) and (first * 2).device[-1] == "1"
+
+
+def test_it_is_told_where_ops_run(fake: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    tf.debugging.set_log_device_placement(True)
+    try:
+        x = tf.constant([1.0])
+        x + x
+        with tf.device("/gpu:0"):
+            x * x
+    finally:
+        tf.debugging.set_log_device_placement(False)
+    x - x
+    told = capfd.readouterr().err
+    assert f"Executing op add in device {CPU}" in told and f"Executing op multiply in device {GPU}" in told
+    assert "subtract" not in told
+
+
+# -- variables and functions --------------------------------------------------------------------------
+def test_variables_stay_where_they_were_made(fake: Any) -> None:
+    with tf.device("/gpu:0"):
+        there = tf.Variable([1.0, 2.0])
+    here = tf.Variable([1.0, 2.0])
+    there.assign_add([1.0, 1.0])
+    here.assign(there)
+    there.assign([5.0, 6.0])
+    here[0].assign(7.0)
+    there[0].assign(7.0)
+    assert (there.device, here.device) == (GPU, CPU)
+    assert (there.numpy().tolist(), here.numpy().tolist()) == ([7.0, 6.0], [7.0, 3.0])
+
+    @tf.function
+    def swapped() -> None:
+        before = here + 0
+        here.assign(there * 2)
+        there.assign(before)
+    swapped()
+    assert (there.device, here.device) == (GPU, CPU)
+    assert (there.numpy().tolist(), here.numpy().tolist()) == ([7.0, 3.0], [14.0, 12.0])
+
+
+def test_a_function_runs_where_its_inputs_are(fake: Any) -> None:
+    f = tf.function(lambda x: (tf.tanh(x) * 2, tf.reduce_sum(x, 0)))
+    x = some(4, 5)
+    here, there, asked = f(x), f(x.gpu()), None
+    with tf.device("/gpu:0"):
+        asked = f(x)
+    for a, b, c in zip(here, there, asked, strict=True):
+        assert (a.device, b.device, c.device) == (CPU, GPU, GPU) and same(a, b) and same(a, c)
+    kept = x.gpu()
+    assert tf.function(lambda y: y + kept)(x).device == GPU
+
+
+def test_gradients_have_the_same_bits(fake: Any) -> None:
+    def loss(w: Any, x: Any) -> Any:
+        h = tf.nn.gelu(x * w[0]) + tf.nn.softmax(x * w[1])
+        return tf.reduce_mean(tf.reduce_sum(h, -1) ** 2)
+
+    def both(w: Any, x: Any) -> Any:
+        with tf.GradientTape() as outer:
+            outer.watch(w)
+            with tf.GradientTape() as inner:
+                inner.watch(w)
+                value = loss(w, x)
+            first = inner.gradient(value, w)
+        return first, outer.gradient(first, w)
+    w, x = some(2, 6), some(5, 6, seed=1)
+    wanted = both(w, x)
+    for f in (both, tf.function(both)):
+        got = f(w.gpu(), x.gpu())
+        assert all(g.device == GPU and same(g, v) for g, v in zip(got, wanted, strict=True))
+
+
+def test_copies_hand_gradients_on(fake: Any) -> None:
+    x = some(3)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum((x.gpu() * 2).cpu() * x)
+    assert same(tape.gradient(y, x), 4 * x)
+
+
+def test_loops_and_branches(fake: Any) -> None:
+    @tf.function
+    def collatz(n: Any) -> Any:
+        steps = 0
+        while n > 1:
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+            steps += 1
+        return steps
+    assert collatz(tf.constant(27).gpu()).numpy() == 111
+
+
+def test_what_runs_on_the_host(fake: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("TWOFOLD_LOG", "device")
+    from twofold.eager import executing
+
+    executing._told.clear()
+    x = some(3, 3)
+    for _ in range(2):
+        q = tf.linalg.qr(x.gpu())[0]
+    assert q.device == GPU and same(q, tf.linalg.qr(x)[0])
+    assert capfd.readouterr().err.count("qr runs on the host") == 1
+
+    @tf.function
+    def f(y: Any) -> Any:
+        return tf.numpy_function(np.sinh, [y * 2], tf.TensorSpec([3, 3], tf.float32)) + 1
+    assert f(x.gpu()).device == GPU and same(f(x.gpu()), f(x))
+
+
+# -- errors -------------------------------------------------------------------------------------------
+def test_failed_checks_tell_as_on_the_host(fake: Any) -> None:
+    x, i = tf.constant([1.0, 2.0]), tf.constant([0, 7])
+    for f in (lambda x, i: tf.gather(x, i), tf.function(lambda x, i: tf.gather(x, i))):
+        told = []
+        for a, b in ((x, i), (x.gpu(), i.gpu())):
+            with pytest.raises(tf.errors.InvalidArgumentError) as failure:
+                f(a, b)
+            told.append(str(failure.value))
+        assert told[0] == told[1]
+    assert same(x.gpu() + 1, x + 1)
+
+
+def test_too_little_memory(fake: Any) -> None:
+    if HARDWARE:
+        pytest.skip("takes a GPU of known size")
+    held = some(1 << 20).gpu()
+    told = "bytes were asked for; tensors hold"
+    with pytest.raises(tf.errors.ResourceExhaustedError, match=told) as failure, tf.device("/gpu:0"):
+        tf.zeros([1 << 28]) + 1
+    numbers = [int(n.replace(",", "")) for n in re.findall(r"[\d,]{4,}", str(failure.value))]
+    assert any(0 <= number - held.numpy().nbytes < 4096 for number in numbers)
+    assert same(held[:3] + 1, held.numpy()[:3] + 1)
+
+
+def test_memory_is_told(fake: Any) -> None:
+    info = tf.config.experimental.get_memory_info
+    before = info("GPU:0")["current"]
+    x = some(1000).gpu()
+    assert info("GPU:0")["current"] >= before + 4000
+    del x
+    tf.config.experimental.reset_memory_stats("GPU:0")
+    y = some(10).gpu()
+    assert info("GPU:0")["peak"] < before + 4000 and y is not None
+    with pytest.raises(ValueError, match="no GPU"):
+        info("CPU:0")
+
+
+# -- what a step costs --------------------------------------------------------------------------------
+def test_steps_become_one_graph_of_the_driver(fake: Any) -> None:
+    if HARDWARE:
+        pytest.skip("the fake driver counts")
+
+    @tf.function
+    def f(x: Any, y: Any) -> Any:
+        a = tf.reduce_sum(x, 1)
+        b = tf.reduce_max(y, 0)
+        return tf.cumsum(a), tf.cumsum(b), tf.reverse(tf.cumsum(tf.exp(b)), [0])
+    x, y = some(5, 6).gpu(), some(6, 5).gpu()
+    wanted = [t.numpy() for t in f(x, y)]
+    for _ in range(6):
+        assert all(same(a, b) for a, b in zip(f(x, y), wanted, strict=True))
+    launches, graphs = len(fake.launches), fake.counts["graph_launches"]
+    f(x, y)
+    assert fake.counts["graph_launches"] == graphs + 1 and len(fake.launches) >= launches
+
+
+# -- models and files ---------------------------------------------------------------------------------
+def trained(where: str) -> tuple[Any, list[np.ndarray]]:
+    with tf.device(where):
+        tf.keras.utils.set_random_seed(3)
+        model = tf.keras.Sequential([tf.keras.layers.Dense(8, activation="relu"), tf.keras.layers.Dropout(0.2),
+                                     tf.keras.layers.BatchNormalization(), tf.keras.layers.Dense(3)])
+        model.compile(tf.keras.optimizers.Adam(0.01), tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+                      metrics=["accuracy"])
+        rng = np.random.default_rng(0)
+        x, y = rng.normal(size=(24, 5)).astype(np.float32), rng.integers(0, 3, 24)
+        history = model.fit(x, y, epochs=2, batch_size=8, verbose=0, validation_data=(x, y))
+    return history.history, [v.numpy() for v in model.variables]
+
+
+def test_a_model_trains_to_the_same_bits(fake: Any) -> None:
+    here, there = trained("/cpu:0"), trained("/gpu:0")
+    assert here[0] == there[0] and all(same(a, b) for a, b in zip(here[1], there[1], strict=True))
+
+
+def test_saved_and_restored(fake: Any, tmp_path: Path) -> None:
+    class Scaled(tf.Module):
+        def __init__(self) -> None:
+            with tf.device("/gpu:0"):
+                self.w = tf.Variable(some(3))
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32)])
+        def __call__(self, x: Any) -> Any:
+            return x * self.w
+    module, x = Scaled(), some(2, 3, seed=2)
+    wanted = module(x)
+    assert wanted.device == GPU
+    tf.saved_model.save(module, tmp_path / "model")
+    assert same(tf.saved_model.load(tmp_path / "model")(x), wanted)
+    path = tf.train.Checkpoint(m=module).save(str(tmp_path / "checkpoint"))
+    module.w.assign(tf.zeros([3]))
+    tf.train.Checkpoint(m=module).restore(path)
+    assert module.w.device == GPU and same(module(x), wanted)
+
+
+# -- other libraries ----------------------------------------------------------------------------------
+class Theirs:
+    """Another library's array on the GPU, with both protocols, over memory of ours."""
+
+    def __init__(self, tensor: tf.Tensor, strides: tuple[int, ...] | None = None) -> None:
+        self.tensor = tensor
+        self.__cuda_array_interface__ = {**tensor.__cuda_array_interface__, "strides": strides}
+
+    def __dlpack__(self, *, stream: int | None = None) -> object:
+        return self.tensor.__dlpack__(stream=stream)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.tensor.__dlpack_device__()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "complex64", "bfloat16"])
+def test_memory_is_shared_with_others(fake: Any, dtype: str) -> None:
+    x = tf.cast(some(2, 3), dtype).gpu()
+    for y in (tf.experimental.dlpack.from_dlpack(x), tf.experimental.dlpack.from_dlpack(
+            tf.experimental.dlpack.to_dlpack(x))):
+        assert y.device == GPU and same(y.numpy(), x.numpy()) and y._memory.address == x._memory.address
+    assert x.__dlpack_device__() == (2, 0)
+    if dtype == "bfloat16":
+        assert not hasattr(x, "__cuda_array_interface__")
+        return
+    told = x.__cuda_array_interface__
+    assert (told["shape"], told["version"], told["data"]) == ((2, 3), 3, (x._memory.address, True))
+    copied = tf.convert_to_tensor(Theirs(x))
+    assert copied.device == GPU and same(copied, x) and copied._memory.address != x._memory.address
+    assert not hasattr(x.cpu(), "__cuda_array_interface__")
+
+
+def test_memory_with_gaps_is_refused(fake: Any) -> None:
+    x = some(2, 3).gpu()
+    with pytest.raises(ValueError, match="not row-major"):
+        tf.convert_to_tensor(Theirs(x, strides=(4, 8)))
+
+
+def test_a_kernel_of_the_users(fake: Any) -> None:
+    """Stands for one of `numba.cuda`: it is asked for a launch, and gets arrays of the GPU."""
+    asked = []
+
+    class Kernel:
+        __name__ = "doubled"
+
+        def forall(self) -> None: ...
+
+        def __call__(self) -> None: ...
+
+        def __getitem__(self, launch: tuple[Any, ...]) -> Any:
+            def run(x: Any, out: Any) -> None:
+                asked.append(launch)
+                source, to = x.__cuda_array_interface__, out.__cuda_array_interface__
+                assert source["data"][1] and not to["data"][1]
+                gpu = cuda_device.gpu(0)
+                assert gpu is not None
+                gpu.driver.cuMemcpyDtoDAsync_v2(to["data"][0], source["data"][0], 4 * 300, gpu.stream)
+            return run
+
+    def f(x: Any) -> Any:
+        return tf.numba_function(Kernel(), [x + 1], lambda x: tf.TensorSpec(x.shape, x.dtype),
+                                 grad=lambda ins, outs, cts: cts[0] * 3) * 2
+    x = some(300)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x.gpu())
+    assert y.device == GPU and same(y, (x + 1) * 2) and same(tape.gradient(y, x), tf.fill([300], 6.0))
+    compiled = tf.function(f)(x.gpu())
+    assert compiled.device == GPU and same(compiled, y)
+    assert asked[0][:2] == (2, 256)
