@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -373,3 +374,17 @@ def test_a_kernel_of_the_users(fake: Any) -> None:
     compiled = tf.function(f)(x.gpu())
     assert compiled.device == GPU and same(compiled, y)
     assert asked[0][:2] == (2, 256)
+
+
+# -- seeing -------------------------------------------------------------------------------------------
+def test_explain_shows_launches(fake: Any) -> None:
+    @tf.function
+    def f(x: Any) -> Any:
+        return tf.reduce_sum(tf.exp(x) * 2.0, 0), tf.sort(x)
+    x = some(300, 20)
+    assert f.explain(x, file=io.StringIO()).launches == []
+    told = f.explain(x.gpu(), file=io.StringIO())
+    assert [(launch.ops, launch.blocks, launch.threads) for launch in told.launches] == [
+        (("exp", "multiply", "reduce_sum"), 3, 256)]
+    assert told.launches[0].shared >= 1024
+    assert "launches on a GPU: 1" in str(told) and "3 blocks of 256 threads" in str(told)
