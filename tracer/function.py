@@ -463,7 +463,8 @@ class Function:
             signature = f"{traced.name}({arguments}) -> {type_text(traced.result)}"
             given = [x for x in (*leaves, *traced.read()) if type(x) is Tensor]
             backend = backend_for([x._memory for x in given])
-            sizes = traced.accepts([x.dims for x in given]) if len(given) == len(traced.graph.inputs) else None
+            bound = traced.accepts([x.dims for x in given]) if len(given) == len(traced.graph.inputs) else None
+            sizes = {name: size for name, size in (bound or {}).items() if isinstance(size, int)}
             explanation = explain_graph(traced.graph, signature, traced.reason, self._settings.fast_math, backend,
                                         sizes)
         (sys.stdout if file is None else file).write(f"{explanation}\n")
