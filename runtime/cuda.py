@@ -1,7 +1,8 @@
 """The backend of a GPU: plans become launches (`cuda_program.py`), memory is the GPU's (`cuda_device.py`).
 
 Kernels are the loop IR that all backends share; those of fused groups have a thread for each element, or for each lane
-of a reduction (`codegen/fused_gpu.py`). What has none runs on the host, between programs (`eager/executing.py`).
+of a reduction (`codegen/fused_gpu.py`), and products are of tiles (`codegen/gpu_gemm.py`). What has none runs on the
+host, between programs (`eager/executing.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import numpy as np
 from twofold.codegen import backend
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
-from twofold.ir.errors import InternalError
 
 from . import cuda_device
 from .cuda_device import DeviceArray, Gpu
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CUDA", "backend_of", "copy_from", "index_of"]
 
-_NOT_YET = {"matmul", "int8_matmul", "conv", "conv_input_grad", "conv_filter_grad"}
+_NOT_YET = {"conv", "conv_input_grad", "conv_filter_grad"}
 
 
 class CUDA(backend.Backend):
@@ -58,7 +58,9 @@ class CUDA(backend.Backend):
         return fused_gpu.kernels_of(group, stored, overwrites)
 
     def product(self, p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
-        raise InternalError(None, p.node.op.name, "products are kept from plans for GPUs")
+        from twofold.codegen import gpu_gemm
+
+        return gpu_gemm.product_runs(p, out, left, right, layout)
 
     def shares(self, work: DimLike) -> Shares | None:
         return None  # a launch is over all iterations

@@ -388,3 +388,17 @@ def test_explain_shows_launches(fake: Any) -> None:
         (("exp", "multiply", "reduce_sum"), 3, 256)]
     assert told.launches[0].shared >= 1024
     assert "launches on a GPU: 1" in str(told) and "3 blocks of 256 threads" in str(told)
+
+
+def test_the_example_trains_to_the_same_losses(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples"))
+    import digits
+
+    data = tuple(part[:96] for part in digits.load())
+    monkeypatch.setattr(digits, "EPOCHS", 2)
+    losses = []
+    for where in ("/cpu:0", "/gpu:0"):
+        with tf.device(where):
+            losses += [digits.train(mode, decorator, data)[2] for mode, decorator in
+                       (("one op at a time", lambda step: step), ("compiled", tf.function))]
+    assert losses[0] == losses[1] == losses[2] == losses[3]

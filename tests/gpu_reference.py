@@ -1,0 +1,62 @@
+"""The reference backend with a GPU's kernels: plans as a GPU has them, run in lockstep, for the tests of those kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import twofold as tf
+from twofold.codegen import gpu_gemm
+from twofold.codegen.layout import Layout
+from twofold.codegen.loop import Kernel
+from twofold.codegen.operands import Library, Run
+from twofold.codegen.placer import Placer
+from twofold.codegen.plan import Plan, parts_of
+from twofold.codegen.units import Source
+from twofold.eager.executing import executable, execute
+from twofold.eager.tensor import Tensor
+from twofold.ir import graph as g
+from twofold.ir import nest, passes
+from twofold.runtime.reference import Interpreted, Reference
+from twofold.tracer.function import trace
+
+__all__ = ["GpuReference", "check", "kernels"]
+
+
+class GpuReference(Reference):
+    """Plans of a GPU, by NumPy."""
+
+    name = "gpu reference"
+    most_batches = None
+
+    def product(self, p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
+        """The runs of a product."""
+        return gpu_gemm.product_runs(p, out, left, right, layout)
+
+
+def check(f: Callable[..., Any], tensors: list[Tensor], dims: list[Any] | None = None) -> Plan:
+    """Requires the bits of eager execution on the processor; gives the plan, which has all of the function.
+
+    Args:
+        dims: of the operands; their own by default.
+    """
+    expected = nest.flatten(f(*tensors))
+    traced = trace(f, [tf.TensorSpec(t.shape if dims is None else dims[n], t.dtype) for n, t in enumerate(tensors)])
+    program = executable(traced.graph, improve=lambda copy: passes.optimise(copy), backend=GpuReference())
+    given = [tf.convert_to_tensor(t)._array for t in (*tensors, *traced.captures)]
+    for want, result in zip(expected, execute(program, given), strict=True):
+        want = tf.convert_to_tensor(want)._array
+        assert (result.dtype, result.shape) == (want.dtype, want.shape)
+        assert np.ascontiguousarray(result).tobytes() == np.ascontiguousarray(want).tobytes()
+    assert isinstance(program.whole, Interpreted)
+    return program.whole.plan
+
+
+def kernels(plan: Plan) -> list[Kernel]:
+    """The kernels of a plan, none of which is a library's."""
+    every = [part.kernel for step in plan.steps for part in parts_of(step) or [step]]
+    assert not any(isinstance(kernel, Library) for kernel in every)
+    return every
