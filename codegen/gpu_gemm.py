@@ -26,8 +26,8 @@ from .operands import Argument, Run, Within, Work
 from .placer import Placer
 from .units import Source
 
-__all__ = ["SHAPES", "INNER", "OUTER", "APART", "Product", "MatrixLines", "kernel", "joined", "store_tile", "store_row",
-           "neighbours", "takes", "choose", "product_runs"]
+__all__ = ["SHAPES", "INNER", "OUTER", "APART", "BatchedProduct", "MatrixLines", "kernel", "joined", "store_tile",
+           "store_row", "neighbours", "takes", "choose", "product_runs"]
 
 # Which elements of an operand are known to be neighbours in memory: those along the inner index, those of its rows (or
 # columns), or none.
@@ -47,7 +47,7 @@ _BLOCKS = 256  # blocks of threads that keep a GPU busy
 _LANES = 16  # bytes that a thread loads at once
 
 
-class Product(NamedTuple):
+class BatchedProduct(NamedTuple):
     """A batch of products C = A B: sizes, and strides in elements, which may be unknown.
 
     a: of A from row to row and along the inner index. b: of B along the inner index and from column to column. ldc: of
@@ -254,7 +254,7 @@ def product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: L
             Run(p.kernel(joined, compute), [out, sums, parts, size], size, parts)]
 
 
-def neighbours(x: Product) -> tuple[str, str]:
+def neighbours(x: BatchedProduct) -> tuple[str, str]:
     """Which elements of A and of B are neighbours."""
     def of(inner: DimLike, outer: DimLike) -> str:
         return INNER if _is(inner, 1) else OUTER if _is(outer, 1) else APART
@@ -267,25 +267,25 @@ def takes(shape: TileShape, how: tuple[str, str]) -> bool:
     return APART not in how or shape is not _SHAPES_32[0]
 
 
-def _products(left: Source, right: Source, out: Layout) -> Product:
+def _products(left: Source, right: Source, out: Layout) -> BatchedProduct:
     """The products of two sources that broadcast to the batch of `out`, as few as can be."""
     *batch, m, n = out.shape
     a = left.layout.broadcast_to((*batch, *left.layout.shape[-2:]))
     b = right.layout.broadcast_to((*batch, *right.layout.shape[-2:]))
     dims = merged(batch, [a.strides[:-2], b.strides[:-2], out.strides[:-2]])
-    x = Product(m, n, a.shape[-1], a.strides[-2:], b.strides[-2:], out.strides[-2],
-                tuple((length, of_a, of_b, of_c) for length, (of_a, of_b, of_c) in dims))
+    x = BatchedProduct(m, n, a.shape[-1], a.strides[-2:], b.strides[-2:], out.strides[-2],
+                       tuple((length, of_a, of_b, of_c) for length, (of_a, of_b, of_c) in dims))
     if x.batch and x.batch[-1][1:] == (m * x.a[0], 0, m * x.ldc):  # one long product of all rows
         return x._replace(m=x.batch[-1][0] * m, batch=x.batch[:-1])
     return x
 
 
-def _columns_as_rows(x: Product) -> tuple[Product, bool]:
+def _columns_as_rows(x: BatchedProduct) -> tuple[BatchedProduct, bool]:
     """A row by a matrix as the matrix's columns by a column, and whether it was that: a column's tiles are high."""
     if not (_is(x.m, 1) and not _is(x.n, 1)):
         return x, False
-    turned = Product(x.n, 1, x.k, x.b[::-1], x.a[::-1], 1,
-                     tuple((length, of_b, of_a, of_c) for length, of_a, of_b, of_c in x.batch))
+    turned = BatchedProduct(x.n, 1, x.k, x.b[::-1], x.a[::-1], 1,
+                            tuple((length, of_b, of_a, of_c) for length, of_a, of_b, of_c in x.batch))
     return turned, True
 
 
@@ -293,14 +293,16 @@ def _is(size: DimLike, number: int) -> bool:
     return type(size) is int and size == number
 
 
-def choose(x: Product, size: int) -> tuple[TileShape, int]:
+def choose(x: BatchedProduct, size: int, parts: bool = True) -> tuple[TileShape, int]:
     """The tiles that cost least, and in how many parts along the inner index.
 
     Args:
         size: bytes of what is summed.
+        parts: whether there may be several parts.
     """
     how = neighbours(x)
-    costs = {shape: cost for shape, cost in zip(SHAPES[size], _COSTS[size], strict=True) if takes(shape, how)}
+    costs = {shape: cost for shape, cost in zip(SHAPES[size], _COSTS[size], strict=True)
+             if takes(shape, how)}
     m, n, k, batches = x.m, x.n, x.k, x.batches
     if isinstance(m, Dim) or isinstance(n, Dim) or isinstance(k, Dim) or isinstance(batches, Dim):
         return [s for s in costs if s is SHAPES[size][1] or _is_narrow(s, x)][-1], 1
@@ -308,15 +310,15 @@ def choose(x: Product, size: int) -> tuple[TileShape, int]:
 
     def cost(choice: tuple[TileShape, int]) -> float:
         """In multiplications of the busiest block, each as long as it takes."""
-        shape, parts = choice
-        tiles = batches * -(-m // shape.rows) * -(-n // shape.columns) * parts
+        shape, number = choice
+        tiles = batches * -(-m // shape.rows) * -(-n // shape.columns) * number
         rounds = -(-tiles // _BLOCKS) if tiles > _BLOCKS else 1
-        return rounds * shape.rows * shape.columns * costs[shape] * (-(-blocks // parts) + (parts > 1))
+        return rounds * shape.rows * shape.columns * costs[shape] * (-(-blocks // number) + (number > 1))
 
-    return min(((shape, parts) for shape in costs for parts in {1, blocks}), key=cost)
+    return min(((shape, number) for shape in costs for number in {1, blocks if parts else 1}), key=cost)
 
 
-def _is_narrow(shape: TileShape, x: Product) -> bool:
+def _is_narrow(shape: TileShape, x: BatchedProduct) -> bool:
     """Whether a skewed tile is for a product: of as few rows or columns."""
     return any(most < shape.rows + shape.columns - most and type(size) is int and size <= most
                for most, size in ((shape.rows, x.m), (shape.columns, x.n)))

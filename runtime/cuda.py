@@ -1,8 +1,8 @@
 """The backend of a GPU: plans become launches (`cuda_program.py`), memory is the GPU's (`cuda_device.py`).
 
 Kernels are the loop IR that all backends share; those of fused groups have a thread for each element, or for each lane
-of a reduction (`codegen/fused_gpu.py`), and products are of tiles (`codegen/gpu_gemm.py`). What has none runs on the
-host, between programs (`eager/executing.py`).
+of a reduction (`codegen/fused_gpu.py`), and products and convolutions are of tiles (`codegen/gpu_gemm.py`,
+`gpu_conv.py`). What has none runs on the host, between programs (`eager/executing.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from twofold.codegen import backend
+from twofold.codegen import backend, gpu_lowerings
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
 
@@ -32,24 +32,19 @@ if TYPE_CHECKING:
 
 __all__ = ["CUDA", "backend_of", "copy_from", "index_of"]
 
-_NOT_YET = {"conv", "conv_input_grad", "conv_filter_grad"}
-
 
 class CUDA(backend.Backend):
     """One GPU."""
 
     name = "cuda"
     is_host = False
-    own: dict[str, backend.Lowering] = {}
+    own = gpu_lowerings.LOWERINGS
 
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
 
     def prepare(self) -> None:
         from twofold.codegen import planner  # noqa: F401 - registers the lowerings of all backends
-
-    def lowering(self, name: str) -> backend.Lowering | None:
-        return None if name in _NOT_YET else super().lowering(name)
 
     def kernels_of(self, group: Group, stored: Sequence[g.Value],
                    overwrites: dict[g.Value, g.Value]) -> list[FusedKernel]:

@@ -170,7 +170,7 @@ def test_unknown_sizes() -> None:
 
 def test_which_tiles_are_chosen() -> None:
     def chosen(m: Any, n: Any, k: Any) -> tuple[int, int, int]:
-        shape, parts = gpu_gemm.choose(gpu_gemm.Product(m, n, k, (k, 1), (n, 1), n), 4)
+        shape, parts = gpu_gemm.choose(gpu_gemm.BatchedProduct(m, n, k, (k, 1), (n, 1), n), 4)
         return shape.rows, shape.columns, parts
 
     assert chosen(4096, 4096, 4096) == (128, 128, 1)

@@ -1,56 +1,54 @@
-"""Kernels of fused groups for GPUs: in lockstep they have the bits of eager execution, over the whole op table."""
+"""Kernels of fused groups for GPUs in lockstep: of several chunks, of unknown sizes, with edges, side by side.
+
+The op table runs through their text in `test_ops.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from ops.case import Case, named
-from ops.table import cases
+from gpu_reference import check, kernels
 
 import twofold as tf
-from twofold.codegen import fused_gpu
-from twofold.codegen.fused_base import FusedKernel
-from twofold.codegen.units import Group
-from twofold.eager.executing import executable, execute
-from twofold.eager.tensor import Tensor, wrap
-from twofold.ir import graph as g
-from twofold.ir import nest, passes
-from twofold.runtime.program import Executable
-from twofold.runtime.reference import Reference
-from twofold.tracer.function import trace
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "map": lambda x: (tf.tanh(x) + tf.reverse(x, [1]), tf.transpose(x) * 2),
+    "rows": lambda x: tf.reduce_sum(x * x, 1),
+    "columns": lambda x: (tf.reduce_sum(x * 2, 0), tf.reduce_max(x, 0)),
+    "all": lambda x: tf.reduce_sum(tf.exp(x)),
+    "passes": lambda x: (x - tf.reduce_mean(x, 1, keepdims=True)) * tf.math.rsqrt(
+        tf.reduce_mean(tf.square(x), 1, keepdims=True) + 1e-3) + x[0],
+    "softmax written out": lambda x: tf.exp(x - tf.reduce_max(x, 1, keepdims=True)) / tf.reduce_sum(
+        tf.exp(x - tf.reduce_max(x, 1, keepdims=True)), 1, keepdims=True),
+    "arguments": lambda x: (tf.argmax(x, 0), tf.argmin(x, 1)),
+    "complex": lambda x: tf.reduce_sum(tf.complex(x, x * 2), 0),
+    "halves": lambda x: (tf.reduce_sum(tf.cast(x, tf.bfloat16), 0), tf.reduce_mean(tf.cast(x, tf.float16), 1)),
+    "sums that maps store, too": lambda x: (y := x * 3, tf.reduce_sum(y, 0), tf.reduce_sum(y, 1)),
+}
+SHAPES = [(1, 1), (3, 5), (40, 33), (9, 128), (4200, 3), (2, 9000), (70, 8)]
 
 
-class Lockstep(Reference):
-    """The reference backend with kernels for GPUs, all threads of which go through their statements together."""
-
-    name = "lockstep"
-
-    def kernels_of(self, group: Group, stored: Sequence[g.Value],
-                   overwrites: dict[g.Value, g.Value]) -> list[FusedKernel]:
-        return fused_gpu.kernels_of(group, stored, overwrites)
+def some(shape: tuple[int, ...]) -> tf.Tensor:
+    return tf.constant(np.random.default_rng(len(shape)).normal(size=shape).astype(np.float32))
 
 
-lockstep = Lockstep()
+@pytest.mark.parametrize("known", [True, False], ids=["known sizes", "unknown sizes"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_bits(name: str, known: bool) -> None:
+    for shape in SHAPES:
+        check(FUNCTIONS[name], [some(shape)], None if known else [[None, None]])
 
 
-def check(f: Callable[..., Any], tensors: list[Tensor], dims: list[Any] | None = None) -> Executable:
-    """Requires the bits of eager execution; gives what ran."""
-    tf.random.set_seed(5)
-    expected = [tf.convert_to_tensor(want)._array for want in nest.flatten(f(*tensors))]
-    tf.random.set_seed(5)
-    traced = trace(f, [tf.TensorSpec(t.shape if dims is None else dims[n], t.dtype) for n, t in enumerate(tensors)])
-    program = executable(traced.graph, improve=passes.optimise, backend=lockstep)
-    given = [tf.convert_to_tensor(t)._array for t in (*tensors, *traced.captures)]
-    for want, result in zip(expected, execute(program, given), strict=True):
-        assert (result.dtype, result.shape) == (want.dtype, want.shape)
-        assert result.tolist() == want.tolist() if want.dtype == object else result.tobytes() == want.tobytes()
-    return program
+@pytest.mark.parametrize("axes", [(0, 2), (1,), (0,), (2,), (1, 3), (0, 1, 2, 3), (3,)])
+def test_axes(axes: tuple[int, ...]) -> None:
+    check(lambda x: tf.reduce_sum(tf.transpose(x, [1, 0, 3, 2]) * x[0, 0], axes), [some((5, 5, 12, 12))])
 
 
-@pytest.mark.parametrize("case", cases(), ids=str)
-def test_the_op_table(case: Case) -> None:
-    check(lambda *t: named(case.fn)(*t, **case.kwargs),
-          [wrap(np.asarray(a)) for a in case.arrays(case.main, case.shapes[0], salt="function")])
+def test_who_runs_an_iteration() -> None:
+    """Threads of maps are alone, rows have warps, and columns blocks."""
+    teams = {name: [kernel.team for kernel in kernels(check(FUNCTIONS[name], [some((40, 64))]))]
+             for name in ("map", "rows", "columns", "passes")}
+    assert set(teams["map"]) == {1} and teams["rows"] == [32] and teams["columns"] == [256] and 32 in teams["passes"]
