@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
+from twofold.ir.dims import Dim
 from twofold.ir.scalar import Scalar
 
 from . import lanes, loop, reduce
@@ -21,11 +22,16 @@ from .fused_map import Map
 from .fused_reduce import Contributions, Reduce, ReductionItem
 from .fused_rows import RowPasses
 from .layout import contiguous, merged
+from .operands import PartialResults
 from .target import CACHES
 from .units import Group
 
 __all__ = ["kernels_of"]
 
+_THREADS, _EACH = 256, 16  # of a block that joins accumulators, and how many each thread takes
+_JOINED = _THREADS * _EACH
+_FEW = 64  # accumulators that one thread joins
+_PASSES = 2  # of blocks, where the number of chunks is not known
 _SIDE_BY_SIDE = 8  # outputs that a block reduces: their neighbours fill what memory hands out at once, 32 bytes
 
 
@@ -125,6 +131,19 @@ class _LaneReduce(Reduce):
         total = self.outputs if self.whole else self.outputs * self.chunks
         return b.done(self.group.items, total, 1 + self.share() * (1 + self.cost // 8) // loop.TEAM)
 
+    def trees(self, spec: ReductionItem) -> list[FusedKernel]:
+        """Blocks join many accumulators each, until one thread can join what is left of an output."""
+        kernels: list[FusedKernel] = []
+        partials, chunks = self.partials[spec], self.chunks
+        while isinstance(chunks, Dim) and len(kernels) < _PASSES or not isinstance(chunks, Dim) and chunks > _FEW:
+            above = dm.ceil_div(chunks, _JOINED)
+            joined = [PartialResults(d, above * self.outputs) for d in spec.spec.acc_dtypes]
+            kernel = join_blocks(spec.spec)
+            kernels.append(FusedKernel(kernel, [*joined, *partials, chunks, self.outputs], above * self.outputs,
+                                       spec.spec.instruction_count() * _JOINED // _THREADS, self.group.items))
+            partials, chunks = joined, above
+        return [*kernels, self.tree(spec, partials, chunks)]
+
     def columns(self) -> FusedKernel:
         """A block has a chunk of `_SIDE_BY_SIDE` neighbouring outputs, with a thread for each lane of each."""
         b, inner = self.b, self.unreduced[-1]
@@ -171,3 +190,48 @@ class _LaneReduce(Reduce):
                     self.finish(spec, each.get(thread), row, chunk)
         total = dm.numel([self.group.space[a] for a in rest]) * tiles * self.chunks
         return b.done(self.group.items, total, 1 + self.share() * (1 + self.cost // 8) // reduce.LANES)
+
+
+def join_blocks(spec: reduce.ReductionSpec) -> loop.Kernel:
+    """Joins up to _JOINED accumulators of chunks that follow one another into one, in the order of `reduce.tree`: each
+    pair that begins at an even place, then each pair of these, and so on; one that has no partner goes up as it is.
+
+    An iteration, by a block of threads, is such a part of an output; parts of one output are apart as its chunks are.
+
+    args: addresses of the results and of the accumulators; the number of chunks; the number of outputs, by which
+    chunks are apart.
+    """
+    b = loop.TeamBuilder(f"{spec.name} blocks", _THREADS)
+    outs = [b.pointer(f"out{n}", d) for n, d in enumerate(spec.acc_dtypes)]
+    accs = [b.pointer(f"acc{n}", d) for n, d in enumerate(spec.acc_dtypes)]
+    chunks, outputs = b.integer(), b.integer()
+    own, thread = reduce.SharedAccumulators(b, spec, _THREADS), b.thread()
+    with b.for_(b.start, b.stop) as part:
+        group = b.idiv(part, outputs)
+        output = part - group * outputs
+        first = group * _JOINED + thread * _EACH
+
+        def joined(into: reduce.OwnAccumulators, at: Scalar, count: int) -> None:
+            """Leaves the accumulators from `at` on, of which there is one at least, joined in `into`."""
+            if count == 1:
+                into.set(at, [b.load(p, at * outputs + output) for p in accs])
+                return
+            joined(into, at, count // 2)
+            with b.if_(b.lt(at + count // 2, chunks)):
+                right = reduce.OwnAccumulators(b, spec)
+                joined(right, at + count // 2, count // 2)
+                into.join(right.get(at))
+
+        with b.if_(b.lt(first, chunks)):
+            joined(own, first, _EACH)
+        own.publish(thread)
+        apart = 1
+        while apart < _THREADS:
+            b.barrier()
+            with b.if_(b.and_(b.eq(b.and_(thread, 2 * apart - 1), 0), b.lt(first + apart * _EACH, chunks))):
+                own.fold(thread, thread + apart)
+            apart *= 2
+        with b.if_(b.eq(thread, 0)):
+            for p, value in zip(outs, own.get(thread), strict=True):
+                b.store(p, part, value)
+    return b.finish()

@@ -2,7 +2,7 @@
 
 Kernels are the loop IR that all backends share; those of fused groups have a thread for each element, or for each lane
 of a reduction (`codegen/fused_gpu.py`), and products and convolutions are of tiles (`codegen/gpu_gemm.py`,
-`gpu_conv.py`). What has none runs on the host, between programs (`eager/executing.py`).
+`codegen/gpu_conv.py`). What has none runs on the host, between programs (`eager/executing.py`).
 """
 
 from __future__ import annotations

@@ -47,6 +47,17 @@ def test_axes(axes: tuple[int, ...]) -> None:
     check(lambda x: tf.reduce_sum(tf.transpose(x, [1, 0, 3, 2]) * x[0, 0], axes), [some((5, 5, 12, 12))])
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["known sizes", "unknown sizes"])
+@pytest.mark.parametrize("count", [4096 * 65 + 5, 4096 * 100, 1 << 20])
+def test_many_chunks(known: bool, count: int) -> None:
+    """Blocks of threads join what chunks give, with partners and without."""
+    def f(x: Any) -> Any:
+        return tf.reduce_sum(x * 2), tf.reduce_logsumexp(x), tf.argmax(x)
+    x = some((count,))
+    plan = check(f, [x], None if known else [[None]])
+    assert any("blocks" in kernel.name for kernel in kernels(plan))
+
+
 def test_who_runs_an_iteration() -> None:
     """Threads of maps are alone, rows have warps, and columns blocks."""
     teams = {name: [kernel.team for kernel in kernels(check(FUNCTIONS[name], [some((40, 64))]))]
