@@ -26,7 +26,7 @@ from .lanes import LANES
 from .loop import Cell, Kernel, LoopBuilder, TeamBuilder
 from .target import CACHES
 
-__all__ = ["CHUNK", "LANES", "ReductionSpec", "rows", "columns", "tree"]
+__all__ = ["CHUNK", "LANES", "ReductionSpec", "Accumulators", "OwnAccumulators", "rows", "columns", "tree"]
 
 CHUNK = 4096
 _TILE = CACHES.nearest // LANES  # bytes of accumulators of a lane for columns reduced side by side
@@ -93,8 +93,8 @@ class Accumulators:
         self.set(at, self.spec.reduction.join(self.b, self.get(at), self.get(other)))
 
 
-class _OwnAccumulators(Accumulators):
-    """The accumulators of one lane, in registers of the thread that is the lane (`lanes.TeamAccumulators`)."""
+class OwnAccumulators(Accumulators):
+    """The accumulators of one lane, in registers of a thread of a team (`lanes.TeamAccumulators`)."""
 
     def __init__(self, b: TeamBuilder, spec: ReductionSpec) -> None:
         self.b, self.team, self.spec, self.memory = b, b, spec, []
@@ -179,7 +179,7 @@ def rows(spec: ReductionSpec, mask: str, partial: bool, by_team: bool = False) -
             order.sweep(b, [lanes], [ends], count, take)
             f.store([o * s for s in out_steps], ends.get(b.const(0, dt.int64)))
         else:
-            own = _OwnAccumulators(team, spec)
+            own = OwnAccumulators(team, spec)
             order.sweep_by_team(team, [own], count, take)
             with b.if_(b.eq(team.lane(), 0)):
                 f.store([o * s for s in out_steps], own.get(team.lane()))
