@@ -72,12 +72,14 @@ class Backend(ABC):
         reorders: whether its products can leave the axes of a result in another order, where what reads it wants that.
         most_batches: how many batch dimensions its products take; None for any number.
         caches: what loops are tiled for.
+        teams: whether it is a GPU's, whose kernels of fused groups are written for teams of threads (`gpu_fused.py`).
     """
 
     name = ""
     reorders = False
     most_batches: int | None = None
     caches = CACHES
+    teams = False
 
     own: dict[str, Lowering]
 

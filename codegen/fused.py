@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from twofold.ir import graph as g
 
+from . import gpu_fused
 from .fused_base import FusedKernel
 from .fused_map import Map
 from .fused_reduce import Reduce
@@ -24,7 +25,7 @@ __all__ = ["FusedKernel", "kernels_of"]
 
 
 def kernels_of(group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value],
-               caches: Caches) -> list[FusedKernel]:
+               caches: Caches, teams: bool = False) -> list[FusedKernel]:
     """The kernels that compute a group.
 
     Args:
@@ -32,7 +33,10 @@ def kernels_of(group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value
         stored: the values of the group that others need.
         overwrites: values that are stored over an operand's memory.
         caches: what tiles are cut for.
+        teams: whether they are for a GPU, whose threads take an element each, or rows together.
     """
+    if teams:
+        return gpu_fused.kernels_of(group, stored, overwrites, caches)
     if group.axes is None:
         return [Map(group, stored, overwrites, caches).kernel()]
     if group.rowwise:

@@ -4,7 +4,7 @@ of a reduction."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
@@ -95,16 +95,23 @@ class RowPasses(Reducing):
                 b.store(self.spill(v), self.spill_at(v, i), env[v])
             return {spec: self.operands(spec.item, env, load) for spec in specs}
 
-        own, ends = (list(each) for each in zip(*[self.lanes[s] for s in specs], strict=True))
-        lanes.sweep(b, own, ends, self.length, functools.partial(self.take, specs, element, 0))
+        self.sweep(specs, element)
         self.ready.update(keep)
-        zero = b.const(0, dt.int64)
+
+    def sweep(self, specs: Sequence[ReductionItem], element: Callable[[Scalar], Contributions]) -> None:
+        """Reduces the row."""
+        own, ends = (list(each) for each in zip(*[self.lanes[s] for s in specs], strict=True))
+        lanes.sweep(self.b, own, ends, self.length, functools.partial(self.take, specs, element, 0))
+        zero = self.b.const(0, dt.int64)
         for spec in specs:
-            acc = self.lanes[spec][1].get(zero)
-            r = spec.spec.reduction
-            results = r.result(b, acc, b.number(self.count), spec.spec.attrs)
-            for value, result in zip(spec.item.outs, results, strict=True):
-                self.env[value] = b.rounded(b.cast(result, value.dtype), value.dtype)
+            self.conclude(spec, self.lanes[spec][1].get(zero))
+
+    def conclude(self, spec: ReductionItem, acc: tuple[Scalar, ...]) -> None:
+        """Makes the results of a reduction known, from its accumulators."""
+        b = self.b
+        results = spec.spec.reduction.result(b, acc, b.number(self.count), spec.spec.attrs)
+        for value, result in zip(spec.item.outs, results, strict=True):
+            self.env[value] = b.rounded(b.cast(result, value.dtype), value.dtype)
 
     def full_values(self, items: list[FusionItem],
                     i: Scalar) -> tuple[dict[g.Value, Scalar], Callable[[Source], Scalar]]:

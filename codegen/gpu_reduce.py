@@ -29,19 +29,20 @@ FEW_CHUNKS = 1 << _LEVELS  # that `short_tree` takes at most
 _DEPTH = 4  # powers of TEAM that chunks of `tree` have at most
 
 
-def sweep_columns(b: TeamBuilder, spec: ReductionSpec, count: Scalar,
-                  take: Callable[[Scalar, OwnAccumulators], None]) -> OwnAccumulators:
+def sweep_columns(b: TeamBuilder, specs: Sequence[ReductionSpec], count: Scalar,
+                  take: Callable[[Scalar, Sequence[OwnAccumulators]], None]) -> list[OwnAccumulators]:
     """Reduces a chunk of each of COLUMNS columns, thread number c of each warp having part of column c; gives the
-    accumulators, which are complete in the threads of the first warp.
+    accumulators of each reduction, which are complete in the threads of the first warp.
 
     Args:
         b: of a team of THREADS.
+        specs: the reductions.
         count: how many elements; the same for all threads.
-        take: `take(i, into)` has accumulators take element number i of this thread's column.
+        take: `take(i, into)` has an accumulator of each reduction take element number i of this thread's column.
     """
     first = b.shr(b.thread(), TEAM.bit_length() - 1)  # of this thread's lanes, which are _APART apart
     lanes = [first + n * _APART for n in range(_TOGETHER)]
-    own = [OwnAccumulators(b, spec) for _ in lanes]
+    own = [[OwnAccumulators(b, spec) for spec in specs] for _ in lanes]
     whole = b.shr(count, LANES.bit_length() - 1) * LANES
     with b.for_(0, whole, LANES) as row:
         for lane, into in zip(lanes, own, strict=True):
@@ -53,9 +54,10 @@ def sweep_columns(b: TeamBuilder, spec: ReductionSpec, count: Scalar,
     while half:
         for lane, into, other in zip(lanes, own, own[half:2 * half], strict=False):
             with b.if_(b.lt(lane + half * _APART, count)):
-                into.join(other.get(lane))
+                for x, y in zip(into, other, strict=True):
+                    x.join(y.get(lane))
         half //= 2
-    memory = [b.shared(d, THREADS) for d in spec.acc_dtypes]
+    memory = [[b.shared(d, THREADS) for d in spec.acc_dtypes] for spec in specs]
     half = _APART // 2
     while half:
         _meet(b, own[0], memory, first, half, count)
@@ -63,16 +65,18 @@ def sweep_columns(b: TeamBuilder, spec: ReductionSpec, count: Scalar,
     return own[0]
 
 
-def _meet(b: TeamBuilder, own: OwnAccumulators, memory: Sequence[Pointer], lane: Scalar, half: int,
+def _meet(b: TeamBuilder, own: Sequence[OwnAccumulators], memory: Sequence[Sequence[Pointer]], lane: Scalar, half: int,
           count: Scalar) -> None:
     """The upper half of the lanes that are left joins the lower one. Each half writes to a place of its own, so that
     one barrier is enough."""
     with b.if_(b.and_(b.ge(lane, half), b.lt(lane, 2 * half))):
-        for place, value in zip(memory, own.get(lane), strict=True):
-            b.store(place, b.thread(), value)
+        for x, places in zip(own, memory, strict=True):
+            for place, value in zip(places, x.get(lane), strict=True):
+                b.store(place, b.thread(), value)
     b.barrier()
     with b.if_(b.and_(b.lt(lane, half), b.lt(lane + half, count))):
-        own.join([b.load(place, b.thread() + half * TEAM) for place in memory])
+        for x, places in zip(own, memory, strict=True):
+            x.join([b.load(place, b.thread() + half * TEAM) for place in places])
 
 
 def columns(spec: ReductionSpec, mask: str, partial: bool) -> Kernel:
@@ -98,11 +102,12 @@ def columns(spec: ReductionSpec, mask: str, partial: bool) -> Kernel:
         position, output = chunk * CHUNK, tile * COLUMNS + b.lane()
         column = b.minimum(output, outputs - 1)  # all threads have one, and come to barriers
 
-        def take(i: Scalar, into: OwnAccumulators) -> None:
+        def take(i: Scalar, into: Sequence[OwnAccumulators]) -> None:
             n = position + i
-            into.take(i, [b.load(p, n * far + column * step) for p, far, step in zip(ins, down, steps, strict=True)], n)
+            places = [n * far + column * step for far, step in zip(down, steps, strict=True)]
+            into[0].take(i, [b.load(p, at) for p, at in zip(ins, places, strict=True)], n)
 
-        own = sweep_columns(b, spec, b.minimum(total - position, CHUNK), take)
+        own, = sweep_columns(b, [spec], b.minimum(total - position, CHUNK), take)
         with b.if_(b.and_(b.lt(b.thread(), TEAM), b.lt(output, outputs))):
             acc = own.get(output)
             values = acc if partial else spec.reduction.result(b, acc, total, spec.attrs)

@@ -403,7 +403,8 @@ class _Body:
         if not stored:
             return
         written = None if group.axes is not None or group.into else stored
-        for kernel in fused.kernels_of(group, stored, overwrites, self.shared.backend.caches):
+        for kernel in fused.kernels_of(group, stored, overwrites, self.shared.backend.caches,
+                                       self.shared.backend.teams):
             step = Step(kernel.kernel, kernel.arguments, kernel.total, kernel.weight, kernel.items,
                         codes=kernel.kernel.codes, rows=kernel.rows)
             self.line.append(step)
