@@ -1,7 +1,7 @@
 """The backend of a GPU: plans become launches (`cuda_program.py`), memory is the GPU's (`cuda_device.py`).
 
 Kernels are the loop IR that all backends share; those of fused groups have a thread for each element, or for each lane
-of a reduction (`codegen/fused_gpu.py`), and products and convolutions are of tiles (`codegen/gpu_gemm.py`,
+of a reduction (`codegen/gpu_fused.py`), and products and convolutions are of tiles (`codegen/gpu_gemm.py`,
 `codegen/gpu_conv.py`). What has none runs on the host, between programs (`eager/executing.py`).
 """
 
@@ -48,9 +48,9 @@ class CUDA(backend.Backend):
 
     def kernels_of(self, group: Group, stored: Sequence[g.Value],
                    overwrites: dict[g.Value, g.Value]) -> list[FusedKernel]:
-        from twofold.codegen import fused_gpu
+        from twofold.codegen import gpu_fused
 
-        return fused_gpu.kernels_of(group, stored, overwrites)
+        return gpu_fused.kernels_of(group, stored, overwrites, self.caches)
 
     def product(self, p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
         from twofold.codegen import gpu_gemm
