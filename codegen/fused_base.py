@@ -106,18 +106,12 @@ def _halved(value: Scalar, dtype: DType) -> bool:
 
 
 class GroupKernel:
-    """The base of the kernels of a group: operands from outside, and the computation of items at a place.
-
-    Attributes:
-        builder: what records the loops.
-    """
-
-    builder = FusedBuilder
+    """The base of the kernels of a group: operands from outside, and the computation of items at a place."""
 
     def __init__(self, group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value]) -> None:
         self.group, self.stored = group, list(stored)
         self.name = _name(group)
-        self.b = self.builder(self.name, overwrites, group.into)
+        self.b = FusedBuilder(self.name, overwrites, group.into)
         self.inside = group.full.keys() | group.outer
         self.cost = max(1, len(group.items))
 

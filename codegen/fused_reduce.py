@@ -109,7 +109,7 @@ class Reduce(Reducing):
         self.partials = {} if self.whole else {
             s: [PartialResults(d, self.chunks * self.outputs) for d in s.spec.acc_dtypes] for s in self.specs}
         first = self.columns() if self.beside() else self.rows()
-        return [first] if self.whole else [first, *[self.tree(s) for s in self.specs]]
+        return [first] if self.whole else [first, *[kernel for s in self.specs for kernel in self.trees(s)]]
 
     def beside(self) -> bool:
         """Whether neighbours in memory belong to different outputs."""
@@ -247,10 +247,14 @@ class Reduce(Reducing):
         above = b.idiv(position, n)
         return above, position - above * n
 
-    def tree(self, spec: ReductionItem) -> FusedKernel:
-        """Joins the accumulators of chunks into results: `reduce.tree`."""
+    def trees(self, spec: ReductionItem) -> list[FusedKernel]:
+        """The kernels that join the accumulators of chunks into results."""
+        return [self.tree(spec, self.partials[spec], self.chunks)]
+
+    def tree(self, spec: ReductionItem, partials: Sequence[PartialResults], chunks: DimLike) -> FusedKernel:
+        """Joins so many accumulators of each output into results: `reduce.tree`."""
         kernel = reduce.tree(spec.spec)
-        arguments: list[Argument] = [*spec.item.outs, *self.partials[spec], self.count, self.chunks, self.outputs]
+        arguments: list[Argument] = [*spec.item.outs, *partials, self.count, chunks, self.outputs]
         return FusedKernel(kernel, arguments, self.outputs, 4 * spec.spec.instruction_count(), self.group.items)
 
 

@@ -4,7 +4,7 @@ of a reduction."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
@@ -34,30 +34,24 @@ class RowPasses(Reducing):
 
     def kernel(self) -> FusedKernel:
         b = self.b
-        self.begin_group()
-        every = (accumulators(b, self.specs, reduce.LANES) for _ in range(2))
-        self.lanes = dict(zip(self.specs, zip(*every, strict=True), strict=True))
-        with b.for_(b.start, b.stop) as row:
-            self.one_row(row)
-        kernel = b.done(self.group.items, self.outputs, 1 + self.length * (1 + self.cost // 8))
-        kernel.rows = (Rows(self.outputs, 1, 1, spans_of(self.touched(), len(self.unreduced))),)
-        return kernel
-
-    def begin_group(self) -> None:
-        """What all rows have in common."""
         self.sources = self.external(self.group.items)
         self.row_sources = {(s.base, s.layout) for s in self.sources if s.layout.shape != self.group.space}
         self.spilled: dict[g.Value, loop.Pointer] = {}
         self.ready: set[g.Value] = set()
-
-    def one_row(self, row: Scalar) -> None:
-        wide = [s for s in self.sources if (s.base, s.layout) not in self.row_sources]
-        self.at = self.begins(wide, row)
-        self.row = row
-        self.env: dict[g.Value, Scalar] = {}
-        for number in range(max((self.group.passes[v] for v in self.group.outer), default=0) + 1):
-            self.one_pass(number)
-        self.store_row()
+        last = max((self.group.passes[v] for v in self.group.outer), default=0)
+        every = (accumulators(b, self.specs, reduce.LANES) for _ in range(2))
+        self.lanes = dict(zip(self.specs, zip(*every, strict=True), strict=True))
+        with b.for_(b.start, b.stop) as row:
+            wide = [s for s in self.sources if (s.base, s.layout) not in self.row_sources]
+            self.at = self.begins(wide, row)
+            self.row = row
+            self.env: dict[g.Value, Scalar] = {}
+            for number in range(last + 1):
+                self.one_pass(number)
+            self.store_row()
+        kernel = b.done(self.group.items, self.outputs, 1 + self.length * (1 + self.cost // 8))
+        kernel.rows = (Rows(self.outputs, 1, 1, spans_of(self.touched(), len(self.unreduced))),)
+        return kernel
 
     def touched(self) -> list[tuple[g.Value, Layout]]:
         """What is read and written, with the places of its elements as the space has them."""
@@ -101,20 +95,23 @@ class RowPasses(Reducing):
                 b.store(self.spill(v), self.spill_at(v, i), env[v])
             return {spec: self.operands(spec.item, env, load) for spec in specs}
 
-        reduced = self.sweep(specs, functools.partial(self.take, specs, element, 0))
+        self.sweep(specs, element)
         self.ready.update(keep)
-        for spec, acc in zip(specs, reduced, strict=True):
-            r = spec.spec.reduction
-            results = r.result(b, acc, b.number(self.count), spec.spec.attrs)
-            for value, result in zip(spec.item.outs, results, strict=True):
-                self.env[value] = b.rounded(b.cast(result, value.dtype), value.dtype)
 
-    def sweep(self, specs: list[ReductionItem], take: lanes.Take[reduce.Accumulators]) -> list[tuple[Scalar, ...]]:
-        """The accumulators of a whole row, of each of some reductions."""
+    def sweep(self, specs: Sequence[ReductionItem], element: Callable[[Scalar], Contributions]) -> None:
+        """Reduces the row."""
         own, ends = (list(each) for each in zip(*[self.lanes[s] for s in specs], strict=True))
-        lanes.sweep(self.b, own, ends, self.length, take)
+        lanes.sweep(self.b, own, ends, self.length, functools.partial(self.take, specs, element, 0))
         zero = self.b.const(0, dt.int64)
-        return [end.get(zero) for end in ends]
+        for spec in specs:
+            self.conclude(spec, self.lanes[spec][1].get(zero))
+
+    def conclude(self, spec: ReductionItem, acc: tuple[Scalar, ...]) -> None:
+        """Makes the results of a reduction known, from its accumulators."""
+        b = self.b
+        results = spec.spec.reduction.result(b, acc, b.number(self.count), spec.spec.attrs)
+        for value, result in zip(spec.item.outs, results, strict=True):
+            self.env[value] = b.rounded(b.cast(result, value.dtype), value.dtype)
 
     def full_values(self, items: list[FusionItem],
                     i: Scalar) -> tuple[dict[g.Value, Scalar], Callable[[Source], Scalar]]:
@@ -156,24 +153,15 @@ class RowPasses(Reducing):
         return self.row * self.b.number(self.count) + i if value in self.stored else i
 
     def store_row(self) -> None:
-        self.store_outer()
-        self.store_rest()
-
-    def store_outer(self) -> None:
-        """Stores what there is one value of for the row."""
         b = self.b
         for v in self.stored:
             if v in self.group.outer:
                 b.store(b.memory(v), self.row, self.env[v])
-
-    def store_rest(self, first: Scalar | int = 0, step: int = 1) -> None:
-        """Stores elements of the row that no pass has stored: every `step`-th, from number `first` on."""
-        b = self.b
         rest = [v for v in self.stored if v in self.group.full and v not in self.ready]
         if not rest:
             return
         items = self.needed(rest, self.ready)
-        with b.for_(first, self.length, step) as i:
+        with b.for_(0, self.length) as i:
             env, _ = self.full_values(items, i)
             for v in rest:
                 b.store(b.memory(v), self.row * b.number(self.count) + i, env[v])

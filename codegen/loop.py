@@ -485,9 +485,10 @@ class TeamBuilder(LoopBuilder):
         What a thread has written, others read only behind a barrier, and what others have read, it writes only behind
         one.
         """
-        elements = Pointer(f"shared{len(self._shared)}", dtype, None, n)
+        size = 2 * n if dtype.is_complex else n
+        elements = Pointer(f"shared{len(self._shared)}", dtype.real_dtype, None, size)
         self._shared.append(elements)
-        return elements
+        return Pointer(elements.name, dtype, None, n, elements) if dtype.is_complex else elements
 
     def barrier(self) -> None:
         """Has the threads of a block wait for one another."""

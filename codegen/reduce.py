@@ -26,7 +26,7 @@ from .lanes import LANES
 from .loop import Cell, Kernel, LoopBuilder, TeamBuilder
 from .target import CACHES
 
-__all__ = ["CHUNK", "LANES", "OwnAccumulators", "ReductionSpec", "SharedAccumulators", "rows", "columns", "tree"]
+__all__ = ["CHUNK", "LANES", "ReductionSpec", "Accumulators", "OwnAccumulators", "rows", "columns", "tree"]
 
 CHUNK = 4096
 _TILE = CACHES.nearest // LANES  # bytes of accumulators of a lane for columns reduced side by side
@@ -94,7 +94,7 @@ class Accumulators:
 
 
 class OwnAccumulators(Accumulators):
-    """The accumulators of one lane, in registers of the thread that is the lane (`lanes.TeamAccumulators`)."""
+    """The accumulators of one lane, in registers of a thread of a team (`lanes.TeamAccumulators`)."""
 
     def __init__(self, b: TeamBuilder, spec: ReductionSpec) -> None:
         self.b, self.team, self.spec, self.memory = b, b, spec, []
@@ -111,31 +111,6 @@ class OwnAccumulators(Accumulators):
 
     def join(self, values: Sequence[Scalar]) -> None:
         _assign(self.cells, self.spec.reduction.join(self.b, _values(self.cells), tuple(values)))
-
-
-class SharedAccumulators(OwnAccumulators):
-    """The same for the threads of a block, with a place for each in memory that they share, where lanes meet that are
-    no neighbours. Complex numbers have two places."""
-
-    def __init__(self, b: TeamBuilder, spec: ReductionSpec, count: int) -> None:
-        """Args:
-            count: the threads of the block.
-        """
-        super().__init__(b, spec)
-        self.rooms = [[b.shared(d.real_dtype, count) for _ in range(2 if d.is_complex else 1)] for d in spec.acc_dtypes]
-
-    def publish(self, at: Scalar) -> None:
-        """Puts the accumulators of a thread into its place."""
-        b = self.b
-        for room, value in zip(self.rooms, _values(self.cells), strict=True):
-            for memory, part in zip(room, (b.real(value), b.imag(value)) if len(room) == 2 else (value,), strict=True):
-                b.store(memory, at, part)
-
-    def fold(self, at: Scalar, other: Scalar) -> None:
-        """Those in the place `other` join those of a thread, whose place is `at`."""
-        b, parts = self.b, [[self.b.load(memory, other) for memory in room] for room in self.rooms]
-        self.join([b.complex(*part) if len(part) == 2 else part[0] for part in parts])
-        self.publish(at)
 
 
 class _ReduceKernel:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from twofold.codegen.backend import Backend
     from twofold.runtime.program import Executable, Improve, KnownSizes
 
-__all__ = ["executable", "execute", "execute_on", "failed", "failed_alone", "place", "Host", "NodeFailure"]
+__all__ = ["backend_for", "executable", "execute", "execute_on", "failed", "failed_alone", "place", "Host",
+           "NodeFailure"]
 
 #: says on which backend a run with this memory takes place; None for the processor
 Choose: TypeAlias = "Callable[[Sequence[Any]], Backend | None]"
@@ -47,6 +48,11 @@ def executable(graph: g.Graph, donate: dict[int, int] | None = None, improve: Im
 
     backend = cpu if backend is None else backend
     return Executable(graph, Host(backend), backend, donate, improve, label)
+
+
+def backend_for(memory: Sequence[Any]) -> Backend | None:
+    """Of the GPU on which a run with this memory takes place; None for the processor."""
+    return _choose[-1](memory) if _choose else None
 
 
 def execute(program: Executable, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -86,7 +92,7 @@ def _placed(program: Executable, arrays: Sequence[Any]) -> tuple[Executable, Seq
     from twofold.runtime import cuda
     from twofold.runtime.cpu import cpu
 
-    backend = _choose[-1](arrays) or cpu
+    backend = backend_for(arrays) or cpu
     devices.placed(program.graph.name, getattr(getattr(backend, "gpu", None), "index", None))
     if backend is cpu:
         arrays = [cuda.copy_from(a) for a in arrays]

@@ -129,7 +129,8 @@ class Tensor:
         if _index_of(self) is not None:
             from twofold.runtime import cuda_exchange
 
-            return cuda_exchange.capsule(self._memory, stream, max_version is not None and max_version[0] >= 1)
+            memory: Any = self._memory
+            return cuda_exchange.capsule(memory, stream, max_version is not None and max_version[0] >= 1)
         if max_version is None or max_version[0] < 1:  # only version 1 can say that memory is read-only
             return self._array.copy().__dlpack__()
         return readonly(self._array).__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
@@ -149,7 +150,8 @@ class Tensor:
             raise AttributeError("a tensor in host memory has no __cuda_array_interface__")
         from twofold.runtime import cuda_exchange
 
-        return cuda_exchange.interface(self._memory)
+        memory: Any = self._memory
+        return cuda_exchange.interface(memory)
 
     def __bool__(self) -> bool:
         try:

@@ -10,6 +10,7 @@ out. Nothing is hidden: the weights are plain variables, a tape finds the gradie
 
     python examples/digits.py
     python examples/digits.py --explain     tell what becomes of the compiled step, and train nothing
+    python examples/digits.py --device gpu  train on a GPU: the losses are those of the processor to the last bit
 
 Leaves in build/demo: a plot of the loss, the training step as a page to look around in, the saved model, the library
 with its header, and the C program. Ends with status 1 if an accuracy is below 0.95, the losses of the two runs differ,
@@ -202,9 +203,18 @@ def tell(folder, data):
 def main():
     parser = argparse.ArgumentParser(description="Train a classifier of handwritten digits; save it; call it from C.")
     parser.add_argument("--explain", action="store_true", help="tell what becomes of the compiled step, and end")
+    parser.add_argument("--device", default="cpu", help="where to train: cpu, gpu, or gpu:1 and so on")
     parser.add_argument("--output", type=Path, default=Path("build/demo"), help="the folder for what is made")
     chosen = parser.parse_args()
     data = load()
+    if chosen.device.startswith("gpu") and not tf.config.list_physical_devices("GPU"):
+        parser.error("there is no GPU on this machine")
+    with tf.device(f"/{chosen.device}"):
+        return run(chosen, data)
+
+
+def run(chosen, data):
+    """What was chosen, on the device of the block around it; the exit status."""
     if chosen.explain:
         _, train_step = make_step(tf.function)
         train_step.explain(tf.constant(data[0][:BATCH]), tf.constant(data[1][:BATCH]))

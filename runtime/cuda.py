@@ -1,7 +1,8 @@
 """The backend of a GPU: plans become launches (`cuda_program.py`), memory is the GPU's (`cuda_device.py`).
 
 Kernels are the loop IR that all backends share; those of fused groups have a thread for each element, or for each lane
-of a reduction (`codegen/fused_gpu.py`). What has none runs on the host, between programs (`eager/executing.py`).
+of a reduction (`codegen/gpu_fused.py`), and products and convolutions are of tiles (`codegen/gpu_gemm.py`,
+`codegen/gpu_conv.py`). What has none runs on the host, between programs (`eager/executing.py`).
 """
 
 from __future__ import annotations
@@ -12,10 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from twofold.codegen import backend
+from twofold.codegen import backend, gpu_lowerings
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
-from twofold.ir.errors import InternalError
 
 from . import cuda_device
 from .cuda_device import DeviceArray, Gpu
@@ -32,15 +32,13 @@ if TYPE_CHECKING:
 
 __all__ = ["CUDA", "backend_of", "copy_from", "index_of"]
 
-_NOT_YET = {"matmul", "int8_matmul", "conv", "conv_input_grad", "conv_filter_grad"}
-
 
 class CUDA(backend.Backend):
     """One GPU."""
 
     name = "cuda"
     is_host = False
-    own: dict[str, backend.Lowering] = {}
+    own = gpu_lowerings.LOWERINGS
 
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
@@ -48,17 +46,16 @@ class CUDA(backend.Backend):
     def prepare(self) -> None:
         from twofold.codegen import planner  # noqa: F401 - registers the lowerings of all backends
 
-    def lowering(self, name: str) -> backend.Lowering | None:
-        return None if name in _NOT_YET else super().lowering(name)
-
     def kernels_of(self, group: Group, stored: Sequence[g.Value],
                    overwrites: dict[g.Value, g.Value]) -> list[FusedKernel]:
-        from twofold.codegen import fused_gpu
+        from twofold.codegen import gpu_fused
 
-        return fused_gpu.kernels_of(group, stored, overwrites)
+        return gpu_fused.kernels_of(group, stored, overwrites, self.caches)
 
     def product(self, p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
-        raise InternalError(None, p.node.op.name, "products are kept from plans for GPUs")
+        from twofold.codegen import gpu_gemm
+
+        return gpu_gemm.product_runs(p, out, left, right, layout)
 
     def shares(self, work: DimLike) -> Shares | None:
         return None  # a launch is over all iterations

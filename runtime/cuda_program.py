@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -184,12 +184,11 @@ class CudaProgram:
                 self._constants = [self.gpu.copy_to(c) for c in self.plan.constants]
             return self._constants
 
-    def launches(self) -> Iterator[tuple[Step, LoadedKernel]]:
-        """All steps with the functions that they launch, for those who tell of the program."""
-        for step in self.plan.steps:
-            for part in parts_of(step):
-                assert isinstance(part.kernel, Kernel)
-                yield step, function(self.gpu, part.kernel, len(part.arguments))
+    def launches(self, sizes: dict[str, int]) -> Sequence[_KernelLaunch]:
+        """The launches of all steps, for those who tell of the program; none where a size is not among those given."""
+        if not sizes.keys() >= set(self.plan.symbols):
+            return []
+        return [launch for launches in self.sized(sizes).launches for launch in launches]
 
 
 class _SizedPlan:

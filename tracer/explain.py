@@ -10,6 +10,7 @@ import re
 import time
 
 from twofold.codegen import llvm_module, program
+from twofold.codegen.backend import Backend
 from twofold.ir import graph as g
 from twofold.ir import passes
 from twofold.ir.data_class import data_class, field
@@ -19,7 +20,7 @@ from twofold.runtime.program import pieces
 
 from .kernels import PlannedKernel, kernels_of
 
-__all__ = ["Explanation", "KernelNote", "PassNote", "explain_graph"]
+__all__ = ["Explanation", "KernelNote", "LaunchNote", "PassNote", "explain_graph"]
 
 _NAMES = 12  # ops of a kernel that a line shows
 
@@ -55,6 +56,27 @@ class KernelNote:
     code: str
 
 
+@data_class(frozen=True)
+class LaunchNote:
+    """One launch on a GPU.
+
+    Attributes:
+        name: of the kernel.
+        ops: that it computes, in order.
+        blocks, threads: how many blocks there are, and the threads of each.
+        registers, local: what a thread takes: registers, and bytes of memory of its own.
+        shared: bytes that the threads of a block share.
+    """
+
+    name: str
+    ops: tuple[str, ...]
+    blocks: int
+    threads: int
+    registers: int
+    local: int
+    shared: int
+
+
 @data_class()
 class Explanation:
     """The result of `explain`; `print` shows it.
@@ -66,6 +88,7 @@ class Explanation:
         passes: a note of each pass, in order.
         kernels: what runs natively, in order.
         host: what Python runs: op or function, and the user's line.
+        launches: where the call runs on a GPU, what is launched there.
         arena: bytes of memory between kernels, as text.
         seconds: of each stage: passes, lowering, optimising, code.
         fallback: why the function runs eagerly; then there is nothing else. None where it is compiled.
@@ -78,6 +101,7 @@ class Explanation:
     passes: list[PassNote] = field(default_factory=list)
     kernels: list[KernelNote] = field(default_factory=list)
     host: list[tuple[str, str]] = field(default_factory=list)
+    launches: list[LaunchNote] = field(default_factory=list)
     arena: str = "0"
     seconds: dict[str, float] = field(default_factory=dict)
     fallback: str | None = None
@@ -87,7 +111,7 @@ class Explanation:
             return f"{self.signature} runs eagerly, because it cannot be traced: {self.fallback}"
         return "\n".join([*self._head(), "", "passes", *self._passes(), "", "graph", self.after, "",
                           f"native kernels: {len(self.kernels)} ({self.arena} bytes of memory between them)",
-                          *self._kernels(), "",
+                          *self._kernels(), "", *self._launches(),
                           "calls of Python", *(self._host() or ["  none"])])
 
     def _head(self) -> list[str]:
@@ -112,12 +136,26 @@ class Explanation:
             lines += [f"     {text}" for text in kernel.because]
         return lines or ["  none"]
 
+    def _launches(self) -> list[str]:
+        if not self.launches:
+            return []
+        lines = [f"  {n}. {', '.join(launch.ops[:_NAMES]) or launch.name}  {launch.blocks} blocks of {launch.threads} "
+                 f"threads, {launch.registers} registers, {launch.shared} bytes shared, {launch.local} bytes local"
+                 for n, launch in enumerate(self.launches)]
+        return [f"launches on a GPU: {len(lines)}", *lines, ""]
+
     def _host(self) -> list[str]:
         return [f"  {name}{f'  at {line}' if line else ''}" for name, line in self.host]
 
 
-def explain_graph(graph: g.Graph, signature: str, reason: str, fast_math: bool = False) -> Explanation:
-    """How a traced `graph` is compiled."""
+def explain_graph(graph: g.Graph, signature: str, reason: str, fast_math: bool = False, backend: Backend | None = None,
+                  sizes: dict[str, int] | None = None) -> Explanation:
+    """How a traced `graph` is compiled.
+
+    Args:
+        backend: of the GPU on which it is called, if it is.
+        sizes: that the symbols of its inputs stand for then.
+    """
     explanation = Explanation(signature, reason, _text(graph))
     copy = graph.copy()
 
@@ -131,6 +169,8 @@ def explain_graph(graph: g.Graph, signature: str, reason: str, fast_math: bool =
     explanation.seconds.update({"lowering": 0.0, "optimising": 0.0, "code": 0.0})
     explanation.kernels = [_note(kernel) for kernel in kernels_of(copy)[0]]
     arena = _describe(explanation, copy)
+    if backend is not None:
+        explanation.launches = _launches(copy, backend, sizes or {})
     explanation.arena = " + ".join(str(a) for a in arena if a != 0) or "0"
     return explanation
 
@@ -156,6 +196,19 @@ def _describe(explanation: Explanation, graph: g.Graph) -> list[DimLike]:
         explanation.seconds["code"] += time.perf_counter() - last
         arena.append(lowered.plan.arena)
     return arena
+
+
+def _launches(graph: g.Graph, backend: Backend, sizes: dict[str, int]) -> list[LaunchNote]:
+    """What programs of a GPU launch, as far as sizes are known before they run."""
+    notes = []
+    for piece in pieces(graph, backend):
+        if isinstance(piece, g.Node):
+            continue
+        for launch in backend.program(piece, {}, piece, "").launches(sizes):  # type: ignore[attr-defined]  # a GPU's
+            ops = tuple([item.name for item in launch.step.items]) or (
+                () if launch.step.node is None else (launch.step.node.op.name,))
+            notes.append(LaunchNote(launch.step.name, ops, launch.grid, launch.block, *launch.function.resources))
+    return notes
 
 
 _FOLDER = re.compile(r"(# )\S*[/\\]")

@@ -18,6 +18,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias
 
+from twofold.eager.executing import backend_for
 from twofold.eager.playing import Entry
 from twofold.eager.tensor import Tensor
 from twofold.ir import dims as dm
@@ -454,13 +455,18 @@ class Function:
         [['exp', 'multiply', 'reduce_sum']]
         """
         from .explain import Explanation, explain_graph  # imports compilers, which calls do not need
-        traced, _ = self.traced_for(args, kwargs)
+        traced, leaves = self.traced_for(args, kwargs)
         if isinstance(traced, str):
             explanation = Explanation(self._name, "", "", fallback=traced)
         else:
             arguments = ", ".join(f"{name}: {type_text(t)}" for name, _, t in traced.arguments)
             signature = f"{traced.name}({arguments}) -> {type_text(traced.result)}"
-            explanation = explain_graph(traced.graph, signature, traced.reason, self._settings.fast_math)
+            given = [x for x in (*leaves, *traced.read()) if type(x) is Tensor]
+            backend = backend_for([x._memory for x in given])
+            bound = traced.accepts([x.dims for x in given]) if len(given) == len(traced.graph.inputs) else None
+            sizes = {name: size for name, size in (bound or {}).items() if isinstance(size, int)}
+            explanation = explain_graph(traced.graph, signature, traced.reason, self._settings.fast_math, backend,
+                                        sizes)
         (sys.stdout if file is None else file).write(f"{explanation}\n")
         return explanation
 

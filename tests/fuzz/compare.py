@@ -41,9 +41,15 @@ def run(make, calls, how, seed=1, taped=False):
         make: gives the program, and its variables, afresh.
         calls: pairs of a number of threads and the arguments.
         how: "eager"; "compiled", for the sizes of the calls as they come; "unknown", compiled for sizes that are
-            unknown from the first.
+            unknown from the first; and "on the GPU" behind each, where all of it lies there.
         taped: whether a tape around each call takes gradients by the program's floating arguments.
     """
+    how, gpu, _ = how.partition(" on the GPU")
+    with tf.device("/gpu:0" if gpu else None):
+        return _run(make, calls, how, seed, taped)
+
+
+def _run(make, calls, how, seed, taped):
     tf.random.set_seed(seed)
     program, variables = make()
     if how == "unknown":
@@ -128,7 +134,9 @@ def check(make, sizes, taped=False):
     same, other = [(1, first), (2, first), (3, first)], [(2, first), (1, second), (3, first), (3, second)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for what, calls, hows in (("known sizes", same, ["compiled"]), ("other sizes", other, ["compiled", "unknown"])):
+        there = ["eager on the GPU", "compiled on the GPU"] if tf.config.list_physical_devices("GPU") else []
+        for what, calls, hows in (("known sizes", same, ["compiled", *there]),
+                                  ("other sizes", other, ["compiled", "unknown", *there[1:]])):
             eager = run(make, calls, "eager", taped=taped)
             for how in hows:
                 actual = difference(eager, run(make, calls, how, taped=taped))

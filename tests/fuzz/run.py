@@ -2,6 +2,8 @@
 
     python tests/fuzz/run.py --time 600 --seed 7
 
+With TWOFOLD_FUZZ_GPU=1 programs run on a GPU, too: a fake of one, or with TWOFOLD_TEST_GPU=1 one of this machine.
+
 Prints the first failing program, as small as it could be made, as a script that runs alone. `--all` goes on after
 failures instead and writes each, as it was found, into a folder.
 """

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import linecache
@@ -94,7 +95,16 @@ class Workshop:
 
 
 def main() -> None:
-    """Answer each line until there are no more."""
+    """Answer each line until there are no more; with TWOFOLD_FUZZ_GPU=1 where there is a GPU."""
+    with contextlib.ExitStack() as stack:
+        if os.environ.get("TWOFOLD_FUZZ_GPU") == "1":
+            from gpu.devices import device
+            stack.enter_context(device())
+        answer_all()
+
+
+def answer_all() -> None:
+    """Answer each line."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what programs print is no answer
     for number, line in enumerate(sys.stdin):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gpu.fake_cuda import FakeCuda
-from gpu.ptx_run import Checks
+from gpu.ptx_machine import Checks
 
 from twofold.eager import placed
 from twofold.runtime import cuda_driver

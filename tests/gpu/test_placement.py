@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -373,3 +374,31 @@ def test_a_kernel_of_the_users(fake: Any) -> None:
     compiled = tf.function(f)(x.gpu())
     assert compiled.device == GPU and same(compiled, y)
     assert asked[0][:2] == (2, 256)
+
+
+# -- seeing -------------------------------------------------------------------------------------------
+def test_explain_shows_launches(fake: Any) -> None:
+    @tf.function
+    def f(x: Any) -> Any:
+        return tf.reduce_sum(tf.exp(x) * 2.0, 0), tf.sort(x)
+    x = some(300, 20)
+    assert f.explain(x, file=io.StringIO()).launches == []
+    told = f.explain(x.gpu(), file=io.StringIO())
+    assert [(launch.ops, launch.blocks, launch.threads) for launch in told.launches] == [
+        (("exp", "multiply", "reduce_sum"), 1, 256)]
+    assert told.launches[0].shared >= 1024
+    assert "launches on a GPU: 1" in str(told) and "1 blocks of 256 threads" in str(told)
+
+
+def test_the_example_trains_to_the_same_losses(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples"))
+    import digits
+
+    data = tuple(part[:96] for part in digits.load())
+    monkeypatch.setattr(digits, "EPOCHS", 2)
+    losses = []
+    for where in ("/cpu:0", "/gpu:0"):
+        with tf.device(where):
+            losses += [digits.train(mode, decorator, data)[2] for mode, decorator in
+                       (("one op at a time", lambda step: step), ("compiled", tf.function))]
+    assert losses[0] == losses[1] == losses[2] == losses[3]

@@ -1,0 +1,325 @@
+"""Matrix products on a GPU: kernels of tiles, the choice among them, and the runs that a product becomes in a plan.
+
+The bits are those of the processor's products (`gemm.py`): the order of additions is one (`gpu_tile.py`). Matrices may
+have any strides; where elements are neighbours, they are loaded as vectors. 16-bit floats are widened and int8 numbers
+extended as they are loaded. A product that has few tiles is parted along the inner index, a block of BLOCK indices for
+each part, and the parts' sums, which a workspace holds, are added up in the order in which one tile would add them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from twofold.ir import dims as dm
+from twofold.ir import dtypes as dt
+from twofold.ir import graph as g
+from twofold.ir.dims import Dim, DimLike
+from twofold.ir.dtypes import DType
+from twofold.ir.scalar import Scalar
+
+from .gemm_shapes import BLOCK, summed
+from .gpu_tile import TilePart, TileShape, product
+from .layout import Layout, contiguous, merged
+from .loop import Cell, Kernel, LoopBuilder, Pointer, TeamBuilder
+from .loop_sizes import covering, parted
+from .operands import Argument, Run, Within, Work
+from .placer import Placer
+from .units import Source
+
+__all__ = ["SHAPES", "INNER", "OUTER", "APART", "BatchedProduct", "MatrixLines", "kernel", "joined", "store_tile",
+           "store_row", "neighbours", "takes", "choose", "product_runs"]
+
+# Which elements of an operand are known to be neighbours in memory: those along the inner index, those of its rows (or
+# columns), or none.
+INNER, OUTER, APART = "inner", "outer", "apart"
+# The largest tile has as many numbers as leave registers for what is loaded meanwhile: 64 sums and 64 totals of 32 bits
+# a thread. Skewed tiles are for few rows or few columns, the last ones for one column.
+_SHAPES_32 = (TileShape(128, 128, 8, 8, 8), TileShape(64, 64, 8, 4, 16), TileShape(32, 32, 4, 2, 16),
+              TileShape(128, 16, 4, 4, 16), TileShape(16, 128, 4, 4, 16), TileShape(128, 1, 1, 1, 16))
+_SHAPES_64 = (TileShape(64, 64, 4, 4, 8), TileShape(32, 32, 4, 2, 16), TileShape(64, 16, 4, 2, 16),
+              TileShape(16, 64, 2, 4, 16), TileShape(128, 1, 1, 1, 16))
+# What a multiplication costs in tiles, beside the largest: smaller ones read shared memory more often.
+_COSTS_32 = (1.0, 1.3, 2.2, 2.0, 2.0, 8.0)
+_COSTS_64 = (1.0, 1.6, 1.6, 1.6, 6.0)
+SHAPES = {4: _SHAPES_32, 8: _SHAPES_64}
+_COSTS = {4: _COSTS_32, 8: _COSTS_64}
+_BLOCKS = 256  # blocks of threads that keep a GPU busy
+_LANES = 16  # bytes that a thread loads at once
+
+
+class BatchedProduct(NamedTuple):
+    """A batch of products C = A B: sizes, and strides in elements, which may be unknown.
+
+    a: of A from row to row and along the inner index. b: of B along the inner index and from column to column. ldc: of
+    C from row to row; its columns are neighbours. batch: for each batch dimension, outermost first, its length and the
+    strides of A, B and C along it.
+    """
+
+    m: DimLike
+    n: DimLike
+    k: DimLike
+    a: tuple[DimLike, DimLike]
+    b: tuple[DimLike, DimLike]
+    ldc: DimLike
+    batch: tuple[tuple[DimLike, DimLike, DimLike, DimLike], ...] = ()
+
+    @property
+    def batches(self) -> DimLike:
+        """How many products there are."""
+        return dm.numel([length for length, *_ in self.batch])
+
+
+class MatrixLines:
+    """Rows of A, or columns of B, of a matrix in memory (`gpu_tile.Lines`)."""
+
+    def __init__(self, b: LoopBuilder, memory: Pointer, compute: DType, how: str, base: Scalar, top: Scalar,
+                 count: Scalar, steps: tuple[Scalar, Scalar], end: Scalar, lines: int) -> None:
+        """Args:
+            base: the element at inner index 0 of line 0.
+            top: the tile's first line.
+            count: how many lines there are.
+            steps: from line to line, and along the inner index.
+            end: of the inner indices.
+            lines: of a tile.
+        """
+        self.b, self.memory, self.compute, self.base, self.top = b, memory, compute, base, top
+        self.count, self.end = count, end
+        self.step, self.step_k = steps
+        self.along, self.lanes = how != OUTER, _LANES // compute.size
+        self.full: Scalar | None = None
+        if how != APART:
+            size = memory.dtype.size * self.lanes
+            other = self.step if self.along else self.step_k
+            near = b.eq(b.and_(other, self.lanes - 1), 0)
+            self.full = b.and_(b.and_(near, b.aligned(b.at(memory, base), size)), b.le(top + lines, count))
+
+    def begin(self, line: Scalar, further: int) -> tuple[Scalar, Scalar]:
+        """The line, and the element at its beginning."""
+        line = self.top + line  # here, not before: what is the same for all tiles would stay in registers
+        at = self.base + (line if self.full is not None and not self.along else line * self.step)
+        return line + further, at + self.step * further if further else at
+
+    def whole(self, k: Scalar, depth: int) -> Scalar | None:
+        """Whether the slab at `k` can be loaded by vectors."""
+        return None if self.full is None else self.b.and_(self.full, self.b.le(k + depth, self.end))
+
+    def vector(self, begun: tuple[Scalar, Scalar], k: Scalar) -> list[Scalar]:
+        """Neighbours at `k`."""
+        at = begun[1] + (k if self.along else k * self.step_k)
+        vector = self.b.load(self.memory, at, self.lanes, aligned=True)
+        return [self._taken(self.b.extract(vector, lane)) for lane in range(self.lanes)]
+
+    def element(self, begun: tuple[Scalar, Scalar], lane: int, k: Scalar, into: Cell) -> None:
+        """One element, if the matrix has it."""
+        b, (line, at) = self.b, begun
+        if self.along:
+            k = k + lane
+        else:
+            line, at = line + lane, at + (lane if self.full is not None else self.step * lane)
+        with b.if_(b.and_(b.lt(line, self.count), b.lt(k, self.end))):
+            step = k if self.along and self.full is not None else k * self.step_k
+            into.set(self._taken(b.load(self.memory, at + step)))
+
+    def _taken(self, x: Scalar) -> Scalar:
+        return x if x.dtype is self.compute else self.b.cast(x, self.compute)
+
+
+def kernel(dtype: DType, how: tuple[str, str], shape: TileShape, rank: int, parts: bool) -> Kernel:
+    """Computes a tile of a product of a batch; the range numbers products, parts of the inner index, and tiles by rows
+    and columns.
+
+    args: addresses of C, A and B; m, n, k; the stride of C from row to row, of A from row to row and along k, of B
+    along k and from column to column; if it is one of parts, their number; for each batch dimension, outermost first,
+    its length, and the strides of A, B and C. Of parts, C is the workspace: a dense [part, product, m, n].
+
+    Args:
+        dtype: of A and B: a float, int8, or an integer of 32 bits or more; C is of what they are summed in.
+        how: of A and of B, which elements are neighbours.
+        rank: how many batch dimensions there are.
+        parts: whether each tile is of one block of inner indices alone.
+    """
+    b = TeamBuilder(f"product {dtype.short} {shape.rows}x{shape.columns} {how[0]} {how[1]} {rank}{' parts' * parts}",
+                    shape.threads)
+    compute = summed(dtype)
+    c, left, right = b.pointer("c", compute), b.pointer("a", dtype), b.pointer("b", dtype)
+    m, n, k, ldc, a_m, a_k, b_k, b_n = (b.integer() for _ in range(8))
+    count = b.integer() if parts else None
+    batch = [[b.integer() for _ in range(4)] for _ in range(rank)]
+    wide, high = covering(b, n, shape.columns), covering(b, m, shape.rows)
+    with b.for_(b.start, b.stop) as number:
+        rest, across = parted(b, number, wide)
+        rest, down = parted(b, rest, high)
+        first, end = b.const(0, dt.int64), k
+        at_c = b.const(0, dt.int64)
+        if count is not None:
+            item, part = parted(b, rest, count)
+            first, end = part * BLOCK, b.minimum(part * BLOCK + BLOCK, k)
+            batches = b.const(1, dt.int64)
+            for length, *_ in batch:
+                batches = batches * length
+            at_c, rest = (part * batches + item) * (m * n), item
+        at_a, at_b = b.const(0, dt.int64), b.const(0, dt.int64)
+        for length, of_a, of_b, of_c in reversed(batch):
+            rest, index = parted(b, rest, length)
+            at_a, at_b = at_a + index * of_a, at_b + index * of_b
+            at_c = at_c if parts else at_c + index * of_c
+        row, column = down * shape.rows, across * shape.columns
+        of_left = MatrixLines(b, left, compute, how[0], at_a, row, m, (a_m, a_k), end, shape.rows)
+        of_right = MatrixLines(b, right, compute, how[1], at_b, column, n, (b_n, b_k), end, shape.columns)
+        part_of_tile = product(b, shape, compute, of_left, of_right, first, end)
+        store_tile(b, c, part_of_tile, at_c, (row, column), (m, n), n if parts else ldc)
+    return b.finish()
+
+
+def store_tile(b: TeamBuilder, c: Pointer, part: TilePart, at: Scalar, tile: tuple[Scalar, Scalar],
+               sizes: tuple[Scalar, Scalar], step: Scalar) -> None:
+    """Writes a thread's part of a tile.
+
+    Args:
+        at: the element at which C begins.
+        tile: the row and the column at which the tile does.
+        sizes: rows and columns of C.
+        step: from row to row.
+    """
+    (top, left), (height, width) = tile, sizes
+    near = b.and_(b.aligned(b.at(c, at), c.dtype.size * part.together), b.eq(b.and_(step, part.together - 1), 0))
+    for row, values in zip(part.rows, part.values, strict=True):
+        line = top + row  # here, not before: what is the same for all tiles would stay in registers
+        with b.if_(b.lt(line, height)):
+            store_row(b, c, part, values, at + line * step, left, width, near)
+
+
+def store_row(b: TeamBuilder, c: Pointer, part: TilePart, values: list[Scalar], at: Scalar, left: Scalar,
+              width: Scalar, near: Scalar) -> None:
+    """Writes a thread's part of a row that begins at element `at`, by vectors if it is `near`: where they are aligned.
+    """
+    lanes = part.together
+    for first in range(0, len(values), lanes):
+        column, own = left + part.columns[first], values[first:first + lanes]
+        if lanes > 1:
+            with b.if_(b.and_(near, b.le(column + lanes, width))):
+                b.store(c, at + column, b.pack(own), aligned=True)
+            with b.else_():
+                _store_numbers(b, c, own, at, column, width)
+        else:
+            _store_numbers(b, c, own, at, column, width)
+
+
+def _store_numbers(b: TeamBuilder, c: Pointer, values: list[Scalar], at: Scalar, column: Scalar, width: Scalar) -> None:
+    for lane, value in enumerate(values):
+        with b.if_(b.lt(column + lane, width)):
+            b.store(c, at + column + lane, value)
+
+
+def joined(dtype: DType) -> Kernel:
+    """Adds up the sums of blocks, in their order and starting at +0; the range counts elements of the result.
+
+    args: addresses of result and sums; how many blocks there are, and how many elements each of them has.
+    """
+    b = LoopBuilder(f"joined {dtype.short}")
+    out, x = b.pointer("out", dtype), b.pointer("x", dtype)
+    count, size = b.integer(), b.integer()
+    with b.for_(b.start, b.stop) as i:
+        total = b.local(0, dtype)
+        with b.for_(0, count) as block:
+            total.set(total.get() + b.load(x, block * size + i))
+        b.store(out, i, total.get())
+    return b.finish()
+
+
+def product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
+    """The runs of a matrix product in a plan, with arguments as `Placer.product` takes them; the kernels are the
+    program's own."""
+    dtype, compute = left.base.dtype, summed(left.base.dtype)
+    layout = layout or contiguous((left.layout.shape[-2], right.layout.shape[-1]))
+    x, swapped = _columns_as_rows(_products(left, right, layout))
+    places: list[Argument] = [p.at(left), p.at(right)]
+    if swapped:
+        places.reverse()
+    shape, parts = choose(x, compute.size)
+    if not layout.is_contiguous():
+        parts = 1
+    how = neighbours(x)
+    build = p.kernel(kernel, dtype, how, shape, len(x.batch), parts > 1)
+    sizes: list[Argument] = [x.m, x.n, x.k, x.ldc, *x.a, *x.b, *([parts] if parts > 1 else []),
+                             *[word for dim in x.batch for word in dim]]
+    total = x.batches * parts * dm.ceil_div(x.m, shape.rows) * dm.ceil_div(x.n, shape.columns)
+    inner = BLOCK if parts > 1 else x.k
+    weight = shape.rows * shape.columns * inner // 16 + 1
+    if parts == 1:
+        return [Run(build, [Within(out, layout.offset), *places, *sizes], total, weight)]
+    size = x.batches * x.m * x.n
+    sums = Work(compute, parts * size)
+    return [Run(build, [sums, *places, *sizes], total, weight),
+            Run(p.kernel(joined, compute), [out, sums, parts, size], size, parts)]
+
+
+def neighbours(x: BatchedProduct) -> tuple[str, str]:
+    """Which elements of A and of B are neighbours."""
+    def of(inner: DimLike, outer: DimLike) -> str:
+        return INNER if _is(inner, 1) else OUTER if _is(outer, 1) else APART
+    return of(*x.a[::-1]), of(*x.b)
+
+
+def takes(shape: TileShape, how: tuple[str, str]) -> bool:
+    """Whether there are kernels with such tiles for operands that lie so: where no elements are neighbours, the
+    addresses of the largest tiles would take more registers than are left."""
+    return APART not in how or shape is not _SHAPES_32[0]
+
+
+def _products(left: Source, right: Source, out: Layout) -> BatchedProduct:
+    """The products of two sources that broadcast to the batch of `out`, as few as can be."""
+    *batch, m, n = out.shape
+    a = left.layout.broadcast_to((*batch, *left.layout.shape[-2:]))
+    b = right.layout.broadcast_to((*batch, *right.layout.shape[-2:]))
+    dims = merged(batch, [a.strides[:-2], b.strides[:-2], out.strides[:-2]])
+    x = BatchedProduct(m, n, a.shape[-1], a.strides[-2:], b.strides[-2:], out.strides[-2],
+                       tuple((length, of_a, of_b, of_c) for length, (of_a, of_b, of_c) in dims))
+    if x.batch and x.batch[-1][1:] == (m * x.a[0], 0, m * x.ldc):  # one long product of all rows
+        return x._replace(m=x.batch[-1][0] * m, batch=x.batch[:-1])
+    return x
+
+
+def _columns_as_rows(x: BatchedProduct) -> tuple[BatchedProduct, bool]:
+    """A row by a matrix as the matrix's columns by a column, and whether it was that: a column's tiles are high."""
+    if not (_is(x.m, 1) and not _is(x.n, 1)):
+        return x, False
+    turned = BatchedProduct(x.n, 1, x.k, x.b[::-1], x.a[::-1], 1,
+                            tuple((length, of_b, of_a, of_c) for length, of_a, of_b, of_c in x.batch))
+    return turned, True
+
+
+def _is(size: DimLike, number: int) -> bool:
+    return type(size) is int and size == number
+
+
+def choose(x: BatchedProduct, size: int, parts: bool = True) -> tuple[TileShape, int]:
+    """The tiles that cost least, and in how many parts along the inner index.
+
+    Args:
+        size: bytes of what is summed.
+        parts: whether there may be several parts.
+    """
+    how = neighbours(x)
+    costs = {shape: cost for shape, cost in zip(SHAPES[size], _COSTS[size], strict=True)
+             if takes(shape, how)}
+    m, n, k, batches = x.m, x.n, x.k, x.batches
+    if isinstance(m, Dim) or isinstance(n, Dim) or isinstance(k, Dim) or isinstance(batches, Dim):
+        return [s for s in costs if s is SHAPES[size][1] or _is_narrow(s, x)][-1], 1
+    blocks = max(-(-k // BLOCK), 1)
+
+    def cost(choice: tuple[TileShape, int]) -> float:
+        """In multiplications of the busiest block, each as long as it takes."""
+        shape, number = choice
+        tiles = batches * -(-m // shape.rows) * -(-n // shape.columns) * number
+        rounds = -(-tiles // _BLOCKS) if tiles > _BLOCKS else 1
+        return rounds * shape.rows * shape.columns * costs[shape] * (-(-blocks // number) + (number > 1))
+
+    return min(((shape, number) for shape in costs for number in {1, blocks if parts else 1}), key=cost)
+
+
+def _is_narrow(shape: TileShape, x: BatchedProduct) -> bool:
+    """Whether a skewed tile is for a product: of as few rows or columns."""
+    return any(most < shape.rows + shape.columns - most and type(size) is int and size <= most
+               for most, size in ((shape.rows, x.m), (shape.columns, x.n)))
+

@@ -1,0 +1,197 @@
+"""Lowerings that only GPUs have: of ops whose kernels go another way there than on processors.
+
+A backend of GPUs takes `LOWERINGS` before those of all backends. Kernels are the program's own.
+"""
+
+from __future__ import annotations
+
+import math
+
+from twofold.ir import dims as dm
+from twofold.ir import dtypes as dt
+from twofold.ir import graph as g
+from twofold.ir.dims import Dim, DimLike
+from twofold.ir.dtypes import DType
+
+from . import conv_shapes as shapes
+from . import gpu_conv, gpu_gemm
+from .backend import Backend, Lowering, lowering
+from .kernels import convolution
+from .kernels.windows import Geometry, geometry
+from .layout import Layout
+from .operands import Argument, Run, Within, Work
+from .placer import Placer
+from .structured_products import transposed
+from .structured_windows import window_of
+from .units import Source
+
+__all__ = ["LOWERINGS"]
+
+LOWERINGS: dict[str, Lowering] = {}
+
+
+# -- convolution --------------------------------------------------------------------------------------
+def _convolves(node: g.Node, backend: Backend) -> bool:
+    """Whether the filter and the channels are known, and which taps fall on a pixel."""
+    first, second = (v.dims for v in node.inputs)
+    filters = node.attrs["filter_shape"] if node.op.name == "conv_filter_grad" else second
+    image = (first[0], *node.attrs["input_shape"]) if node.op.name == "conv_input_grad" else first
+    channels = image[-1]
+    if isinstance(channels, Dim) or not dm.all_static(filters):
+        return False
+    filters = dm.evaluate(filters, {})
+    if node.op.name != "conv_input_grad" or filters[-2] == 1 < channels:
+        return True
+    return shapes.backward(geometry(image, first[1:-1], filters[:-2], node.attrs), filters[-1]) is not None
+
+
+@lowering("conv", "conv_input_grad", "conv_filter_grad", handles=_convolves, table=LOWERINGS)
+def _convolution(p: Placer) -> None:
+    x, y = p.operands
+    name = p.node.op.name
+    filters = tuple(p.attrs["filter_shape"]) if name == "conv_filter_grad" else y.layout.shape
+    image = p.out.dims if name == "conv_input_grad" else x.layout.shape
+    places = {"conv": p.out.dims, "conv_input_grad": x.layout.shape}.get(name, y.layout.shape)
+    w = window_of(p, image, places[1:-1], filters[:-2])
+    if any(not isinstance(d, Dim) and d == 0 for d in (*x.layout.shape, *y.layout.shape, *p.out.dims)):
+        p.give(p.zeros())
+        return
+    groups = w.channels // filters[-2]
+    if groups > 1 and filters[-2] == 1:
+        _depthwise(p, w, filters)
+    else:
+        {"conv": _forward, "conv_input_grad": _input_grad}.get(name, _filter_grad)(p, w, filters, groups)
+
+
+def _depthwise(p: Placer, w: Geometry, filters: tuple[int, ...]) -> None:
+    """Filters that take one channel each: an element of the result a thread."""
+    compute, name = p.out.dtype.compute, p.node.op.name
+    x, y = (p.dense(s, compute) for s in p.operands)
+    build = {"conv": gpu_conv.depthwise, "conv_input_grad": gpu_conv.depthwise_input_grad}.get(
+        name, gpu_conv.depthwise_filter_grad)
+    out = p.target(dt.float64 if name == "conv_filter_grad" else compute)
+    more: list[Argument] = [w.images] if name == "conv_filter_grad" else []
+    arguments = [out, p.at(x), p.at(y), *w.integers, *more, filters[-1] // w.channels]
+    work = w.places if name == "conv_filter_grad" else w.taps
+    p.fill([out], Run(p.kernel(build, compute), arguments, dm.numel(out.dims), 2 * work))
+    p.give(out)
+
+
+def _forward(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> None:
+    compute, outputs = p.out.dtype.compute, filters[-1]
+    x, y = p.dense(p.operands[0], compute), p.dense(p.operands[1], compute)
+    out = p.target(compute)
+    if groups == 1 and shapes.is_plain(w):
+        pixels = Source(x.base, x.layout.reshape((w.places, w.channels)))
+        p.product(out, pixels, Source(y.base, y.layout.reshape((w.channels, outputs))))
+    else:
+        image, *steps = _steps(w.outputs, outputs)
+        matrix = (outputs, outputs // groups)  # steps from row to row, and from group to group
+        p.fill([out], *_convolved(p, w, (Within(out, 0), p.at(x), p.at(y)), (image, *steps), matrix, outputs, groups,
+                                  whole=True))
+    p.give(out)
+
+
+def _steps(sizes: tuple[DimLike, ...], channels: DimLike) -> tuple[DimLike, ...]:
+    """From an image to the next, and along each axis."""
+    _, y, x = sizes
+    return math.prod(sizes) * channels, y * x * channels, x * channels, channels
+
+
+def _convolved(p: Placer, w: Geometry, places: tuple[Argument, Argument, Argument], steps: tuple[DimLike, ...],
+               matrix: tuple[DimLike, DimLike], outputs: int, groups: int, whole: bool) -> list[Run]:
+    """The runs of a convolution, `places` being those of the result, the images and the filters.
+
+    Args:
+        w: of the images.
+        steps: in the result from image to image, and along each axis.
+        matrix: steps in the filters from row to row and from group to group.
+        whole: whether the places are all of the result, one after another.
+    """
+    result, images, filters = places
+    compute, columns, inner = p.out.dtype.compute, outputs // groups, w.channels // groups
+    k = w.taps * inner
+    shape, parts = _tiles(w.places, columns, k, groups, compute)
+    if groups > 1 or not whole:
+        parts = 1
+    kernel = p.kernel(gpu_conv.forward, compute, shape, w.window, _fills(inner, compute), parts > 1)
+    total = parts * groups * dm.ceil_div(w.places, shape.rows) * -(-columns // shape.columns)
+    sizes: list[Argument] = [*w.integers, w.places, groups, columns, inner, *matrix, *steps]
+    weight = shape.rows * shape.columns * -(-k // parts) // 16 + 1
+    if parts == 1:
+        return [Run(kernel, [result, images, filters, *sizes], total, weight)]
+    size = w.places * columns
+    sums = Work(compute, parts * size)
+    return [Run(kernel, [sums, images, filters, *sizes, parts], total, weight),
+            Run(p.kernel(gpu_gemm.joined, compute), [result, sums, parts, size], size, parts)]
+
+
+def _fills(inner: int, dtype: DType) -> bool:
+    """Whether channels of a group fill whole vectors."""
+    return inner * dtype.size % 16 == 0
+
+
+def _tiles(m: DimLike, n: int, k: DimLike, groups: int, dtype: DType) -> tuple[gpu_gemm.TileShape, int]:
+    """The tiles of a convolution, and in how many parts its windows are summed."""
+    x = gpu_gemm.BatchedProduct(m, n, k, (k, 1), (n, 1), n, ((groups, 0, 0, 0),))
+    return gpu_gemm.choose(x, dtype.size)
+
+
+def _input_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> None:
+    """A convolution of the outputs' gradient for each of the phases that pixels have to the strides."""
+    compute, outputs = p.out.dtype.compute, filters[-1]
+    ct, y = p.dense(p.operands[0], compute), p.dense(p.operands[1], compute)
+    if groups == 1 and shapes.is_plain(w):
+        out = p.target(compute)
+        pixels = Source(ct.base, ct.layout.reshape((w.places, outputs)))
+        p.product(out, pixels, transposed(Source(y.base, y.layout.reshape((w.channels, outputs)))))
+        p.give(out)
+        return
+    phases = shapes.backward(w, outputs)
+    assert phases is not None  # else it would not have been placed here
+    every = len(phases) == math.prod(w.strides)  # else no tap falls on some pixels
+    turned = [p.dense(p.copy(_turned(y, w, outputs, groups, phase))) for phase in phases]
+    out = p.target(compute) if every else p.zeros(compute)
+    image, *steps = _steps(w.sizes, w.channels)
+    runs: list[Run] = []
+    for phase, matrices in zip(phases, turned, strict=True):
+        first = sum(f * s for f, s in zip(phase.first, steps, strict=True))
+        apart = (image, *[n * s for n, s in zip(phase.strides, steps, strict=True)])
+        each = w.channels // groups
+        matrix = (each, phase.geometry.taps * (outputs // groups) * each)
+        runs += _convolved(p, phase.geometry, (Within(out, first), p.at(ct), p.at(matrices)), apart, matrix, w.channels,
+                           groups, whole=len(phases) == 1 and every)
+    p.fill([out], *runs)
+    p.give(out)
+
+
+def _turned(y: Source, w: Geometry, outputs: int, groups: int, phase: shapes.Phase) -> Source:
+    """The filters of a phase, for each group a matrix with a row for each tap and output."""
+    lying = shapes.turned(w, outputs, groups, phase)
+    shape = (groups, *phase.geometry.window, outputs // groups, w.channels // groups)
+    strides = (lying.group, *lying.taps, lying.element, lying.column)
+    return Source(y.base, Layout(shape, strides, y.layout.offset + lying.first))
+
+
+def _filter_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> None:
+    """The sums of shares of the places, and these added up."""
+    compute, outputs = p.out.dtype.compute, filters[-1]
+    x, ct = (p.dense(s, compute) for s in p.operands)
+    count = shapes.shares(w, outputs, groups)
+    out = p.target(compute)
+    single = not isinstance(count, Dim) and count == 1
+    parts = out if single else g.Value((count, *filters), compute)
+    columns, inner = outputs // groups, filters[-2]
+    shares = groups * count
+    m = w.taps * inner
+    x_of = gpu_gemm.BatchedProduct(m, columns, w.places, (1, m), (outputs, 1), outputs, ((shares, 0, 0, 0),))
+    shape, _ = gpu_gemm.choose(x_of, compute.size, parts=False)
+    kernel = p.kernel(gpu_conv.filters, compute, shape, w.window, _fills(inner, compute))
+    total = shares * -(-m // shape.rows) * -(-columns // shape.columns)
+    weight = shape.rows * shape.columns * w.places // 16 + 1
+    arguments: list[Argument] = [parts, p.at(x), p.at(ct), *w.integers, w.places, count, groups, columns, inner]
+    p.fill([parts], Run(kernel, arguments, total, weight))
+    if not single:
+        size = math.prod(filters)
+        p.fill([out], Run(p.kernel(convolution.add_up, compute), [out, parts, count, size], size, count))
+    p.give(out)

@@ -1,0 +1,88 @@
+"""The reference backend with a GPU's kernels: plans as a GPU has them, run in lockstep, for the tests of those kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import twofold as tf
+from twofold.codegen import backend, gpu_fused, gpu_gemm, gpu_lowerings
+from twofold.codegen.fused_base import FusedKernel
+from twofold.codegen.layout import Layout
+from twofold.codegen.loop import Kernel
+from twofold.codegen.operands import Library, Run
+from twofold.codegen.placer import Placer
+from twofold.codegen.plan import Plan, parts_of
+from twofold.codegen.units import Group, Source
+from twofold.eager.executing import executable, execute
+from twofold.eager.tensor import Tensor
+from twofold.ir import graph as g
+from twofold.ir import nest, passes
+from twofold.runtime.program import Executable
+from twofold.runtime.reference import Interpreted, Reference
+from twofold.tracer.function import trace
+
+__all__ = ["GpuReference", "interpreted", "check", "kernels"]
+
+
+class GpuReference(Reference):
+    """Plans of a GPU, by NumPy."""
+
+    name = "gpu reference"
+    own: dict[str, backend.Lowering] = gpu_lowerings.LOWERINGS
+    most_batches = None
+
+    def kernels_of(self, group: Group, stored: Sequence[g.Value],
+                   overwrites: dict[g.Value, g.Value]) -> list[FusedKernel]:
+        return gpu_fused.kernels_of(group, stored, overwrites, self.caches)
+
+    def product(self, p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
+        """The runs of a product."""
+        return gpu_gemm.product_runs(p, out, left, right, layout)
+
+
+def interpreted(f: Callable[..., Any], tensors: list[Tensor],
+                dims: list[Any] | None = None) -> tuple[list[np.ndarray], Executable]:
+    """The results of a function, and what gave them. Args: as for `check`."""
+    traced = trace(f, [tf.TensorSpec(t.shape if dims is None else dims[n], t.dtype) for n, t in enumerate(tensors)])
+    if traced.accepts([t.shape for t in tensors]) is None:  # of unknown sizes it assumes others
+        return interpreted(f, tensors)
+    program = executable(traced.graph, improve=lambda copy: passes.optimise(copy), backend=GpuReference())
+    given = [tf.convert_to_tensor(t)._array for t in (*tensors, *traced.captures)]
+    return execute(program, given), program
+
+
+def check(f: Callable[..., Any], tensors: list[Tensor], dims: list[Any] | None = None,
+          native: bool = True) -> Plan | None:
+    """Requires the bits of eager execution on the processor; gives the plan, if that has all of the function.
+
+    Args:
+        dims: of the operands; their own by default.
+        native: whether one plan must have all of it.
+    """
+    tf.random.set_seed(5)
+    expected = nest.flatten(f(*tensors))
+    tf.random.set_seed(5)
+    results, program = interpreted(f, tensors, dims)
+    for want, result in zip(expected, results, strict=True):
+        want = tf.convert_to_tensor(want)._array
+        assert (result.dtype, result.shape) == (want.dtype, want.shape)
+        if want.dtype == object:
+            assert result.tolist() == want.tolist()
+        else:
+            assert np.ascontiguousarray(result).tobytes() == np.ascontiguousarray(want).tobytes()
+    whole = program.whole
+    if native:
+        assert isinstance(whole, Interpreted)
+    return whole.plan if isinstance(whole, Interpreted) else None
+
+
+def kernels(plan: Plan | None) -> list[Kernel]:
+    """The kernels of a plan, none of which is a library's."""
+    assert plan is not None
+    every = [part.kernel for step in plan.steps for part in parts_of(step) or [step]]
+    assert not any(isinstance(kernel, Library) for kernel in every)
+    return every
