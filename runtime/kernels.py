@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import Any
 
 from twofold import codegen
-from twofold.codegen import loop, numba_source
+from twofold.codegen import apart, loop, numba_source
 
 from . import cache, locks
 from . import machine as machine_code
@@ -33,15 +33,16 @@ _SIGNATURE = (ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _FORMAT = 2  # raise it when the same source would compile to different code
 # What compiles kernels: the modules of `codegen` that give their source its meaning, the first of which compiles, and
 # the packages whose releases count.
-COMPILERS = {"llvm": (("llvm_cpu", "llvm_lanes", "llvm_memory", "llvm_module", "llvm_ops", "llvm_variables",
+COMPILERS = {"llvm": (("llvm_cpu", "apart", "llvm_lanes", "llvm_memory", "llvm_module", "llvm_ops", "llvm_variables",
                        "llvm_teams", "llvm_vectors", "llvm_writer", "loop", "statements", "target", "value_types"),
                       ("llvmlite",)),
-             "numba": (("numba_cpu", "llvm_module", "llvm_ops", "target"), ("llvmlite", "numba"))}
+             "numba": (("numba_cpu", "apart", "llvm_module", "llvm_ops", "target"), ("llvmlite", "numba"))}
 
 _compiled: dict[Hashable, Compiled] = {}
 _lock = locks.RLock()
 locks.settled_before_fork(lambda: _inside("llvmlite.binding.ffi", "lib", "_lock"))
 locks.settled_before_fork(lambda: _inside("numba.core.compiler_lock", "global_compiler_lock"))
+locks.settled_before_fork(apart.settle)  # before the locks of compilers are taken, which such work needs
 locks.settled_before_fork(lambda: _lock)
 
 

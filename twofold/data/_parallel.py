@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold._front.together import locks
+from twofold.codegen.apart import apart
 
 from ._stream import Stream
 
@@ -263,7 +264,8 @@ class _Ahead(Stream):
     def _staff(self) -> None:
         for number in range(self.threads):
             name = f"tf.data {'prefetch' if self.fn is None else 'map'} {number}"
-            threading.Thread(target=_work, args=(self.desk, self.rest, self.ordered), name=name, daemon=True).start()
+            thread = threading.Thread(target=_work, args=(self.desk, self.rest, self.ordered), name=name, daemon=True)
+            apart(thread.start)()
 
     def save(self) -> Any:
         desk = self.desk
