@@ -26,7 +26,7 @@ from . import machine as machine_code
 from .identity import Sources, processor, release
 from .image import Image
 
-__all__ = ["Compiled", "COMPILERS", "get", "make", "functions", "stored", "forget", "load", "identity"]
+__all__ = ["Compiled", "COMPILERS", "get", "make", "functions", "stored", "forget", "load", "identity", "with_vectors"]
 
 # (start, stop, args): ctypes converts a c_void_p in half the time of a c_int64, and both are one word.
 _SIGNATURE = (ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -141,7 +141,7 @@ def make(kernel: loop.Kernel, compiler: str) -> Compiled:
     Raises:
         InternalError: its code calls something that the process does not have.
     """
-    source = numba_source.source(kernel)
+    source, ending = _text(kernel)
     key = cache.digest(source, *identity(compiler))
     symbol = f"{_identifier(kernel.name)}_{key[:16]}"
     stored = cache.read("kernels", key)
@@ -151,8 +151,21 @@ def make(kernel: loop.Kernel, compiler: str) -> Compiled:
     image = backend.compile_kernel(kernel, symbol)
     compiled = Compiled(kernel, load([symbol], image)[symbol], source)
     if _sources(compiler).unchanged():  # else it is unknown which of both compiled this
-        cache.write("kernels", key, image, source, ".py")
+        cache.write("kernels", key, image, source, ending)
     return compiled
+
+
+def _text(kernel: loop.Kernel) -> tuple[str, str]:
+    """What a kernel is kept under, and the ending of a file with that: Python's source, where there can be one."""
+    try:
+        return numba_source.source(kernel), ".py"
+    except NotImplementedError:
+        return str(kernel), ".txt"
+
+
+def with_vectors() -> bool:
+    """Whether kernels may have vectors and addresses, which numba does not compile."""
+    return _chosen() == "llvm"
 
 
 def _chosen() -> str:
