@@ -15,7 +15,6 @@ from collections.abc import Iterator
 
 import pytest
 
-import twofold as tf
 from twofold.codegen.apart import apart, settle
 from twofold.runtime import compiled, tiers
 
@@ -214,7 +213,5 @@ def test_threads_are_started_where_no_signal_comes(monkeypatch: pytest.MonkeyPat
     tiers.request(lambda: None)
     tiers.wait()
     compiled._run_all([lambda: None, lambda: None])
-    data = tf.data.Dataset.range(4).map(lambda x: x + 1, num_parallel_calls=2)
-    assert [x.numpy() for x in data] == [1, 2, 3, 4]
-    assert len(starters) >= 2
+    assert "twofold-tiers" in starters
     assert all(threading.get_ident() not in idents for idents in starters.values()), starters

@@ -18,7 +18,6 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold._front.together import locks
-from twofold.codegen.apart import apart
 
 from ._stream import Stream
 
@@ -264,8 +263,7 @@ class _Ahead(Stream):
     def _staff(self) -> None:
         for number in range(self.threads):
             name = f"tf.data {'prefetch' if self.fn is None else 'map'} {number}"
-            thread = threading.Thread(target=_work, args=(self.desk, self.rest, self.ordered), name=name, daemon=True)
-            apart(thread.start)()
+            threading.Thread(target=_work, args=(self.desk, self.rest, self.ordered), name=name, daemon=True).start()
 
     def save(self) -> Any:
         desk = self.desk
