@@ -21,6 +21,7 @@ CASES = {
     "matmul_10": ("matmul, 10x10", 1e-5),
     "chain_20": ("chain of 20 ops, 10 floats", 1e-4),
     "add_1e6": ("a + b, 1e6 floats", 0.0),
+    "add_turned": ("a + transpose(b), 1000x1000", 0.0),
     "gelu_1e6": ("tanh-gelu, 1e6 floats", 2e-5),
     "grad_sum_ww": ("gradient of sum(w * w), 10 floats", 1e-6),
     "mlp_step": ("MLP 784-128-10, batch 32, SGD step", 1e-3),
@@ -34,9 +35,9 @@ def small(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=10).astype(np.float32)
 
 
-def square(seed: int) -> np.ndarray:
-    """A 10x10 matrix."""
-    return np.random.default_rng(seed).normal(size=(10, 10)).astype(np.float32)
+def square(seed: int, size: int = 10) -> np.ndarray:
+    """A square matrix."""
+    return np.random.default_rng(seed).normal(size=(size, size)).astype(np.float32)
 
 
 def large(seed: int) -> np.ndarray:
@@ -89,6 +90,9 @@ class NumPy:
 
     def add_1e6(self) -> Built:
         return "a + b", {"a": large(1), "b": large(2)}, "a + b"
+
+    def add_turned(self) -> Built:
+        return "a + b.T", {"a": square(1, 1000), "b": square(2, 1000)}, "a + b.T"
 
     def gelu_1e6(self) -> Built:
         scale, half, cubic, one = (np.float32(v) for v in ((2 / np.pi) ** 0.5, 0.5, 0.044715, 1))
@@ -159,6 +163,10 @@ class Torch:
 
     def add_1e6(self) -> Built:
         return "a + b", {"a": self.torch.tensor(large(1)), "b": self.torch.tensor(large(2))}, "a + b"
+
+    def add_turned(self) -> Built:
+        names = {"a": self.torch.tensor(square(1, 1000)), "b": self.torch.tensor(square(2, 1000))}
+        return "a + b.T", names, "a + b.T"
 
     def gelu_1e6(self) -> Built:
         names = {"gelu": self.torch.nn.functional.gelu, "a": self.torch.tensor(large(1))}
@@ -231,6 +239,10 @@ class Jax:
     def add_1e6(self) -> Built:
         return "(a + b).block_until_ready()", {"a": self._array(large(1)), "b": self._array(large(2))}, "a + b"
 
+    def add_turned(self) -> Built:
+        names = {"a": self._array(square(1, 1000)), "b": self._array(square(2, 1000))}
+        return "(a + b.T).block_until_ready()", names, "a + b.T"
+
     def gelu_1e6(self) -> Built:
         names = {"gelu": self.jax.nn.gelu, "a": self._array(large(1))}
         return "gelu(a, approximate=True).block_until_ready()", names, "gelu(a, approximate=True)"
@@ -297,6 +309,11 @@ class TensorFlow:
 
     def add_1e6(self) -> Built:
         return "a + b", {"a": self.tf.constant(large(1)), "b": self.tf.constant(large(2))}, "a + b"
+
+    def add_turned(self) -> Built:
+        names = {"transpose": self.tf.transpose, "a": self.tf.constant(square(1, 1000)),
+                 "b": self.tf.constant(square(2, 1000))}
+        return "a + transpose(b)", names, "a + transpose(b)"
 
     def gelu_1e6(self) -> Built:
         names = {"gelu": self.tf.nn.gelu, "a": self.tf.constant(large(1))}

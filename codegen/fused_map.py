@@ -18,8 +18,6 @@ from .units import FusionItem, Group, Source
 
 __all__ = ["Map"]
 
-_MOST_TURNED = 3  # operands whose tiles are on the stack at once, 8 KiB each
-
 
 def _turned(dims: Dimensions, tall: int) -> int | None:
     """The dimension along which an operand has neighbours that are apart along the last one, if both are long."""
@@ -102,7 +100,7 @@ class Map(GroupKernel):
         b, inner, (tall, wide) = self.b, len(dims) - 1, self.caches.tile
         steps, falls = dims[inner][1], dims[down][1]
         turned = [n for n, s in enumerate(sources)
-                  if falls[n] == 1 and steps[n] not in (0, 1) and squares.turnable(s.base.dtype)][:_MOST_TURNED]
+                  if falls[n] == 1 and steps[n] not in (0, 1) and squares.turnable(s.base.dtype)][:squares.MOST]
         if turned:
             tall = squares.height([sources[n].base.dtype for n in turned], self.caches.line)
         outer = [n for n in range(inner) if n != down]

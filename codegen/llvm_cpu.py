@@ -22,6 +22,7 @@ from twofold.ir.scalar import Instr, Scalar
 
 from . import llvm_lanes, llvm_memory, llvm_module, llvm_ops, llvm_teams, llvm_vectors, loop_verify
 from . import target as targets
+from .apart import apart
 from .llvm_memory import AliasScopes, Unique
 from .llvm_variables import Contents, Exit, settled
 from .llvm_writer import TextBuilder
@@ -66,6 +67,7 @@ _STATUS = -1  # the variable of a kernel's status; those of its checks come befo
 _SHORT = 8  # vectors that a loop of known length may be written as
 
 
+@apart
 def compile_kernel(kernel: Kernel, name: str) -> bytes:
     """An object file with `kernel` as its one function, the symbol `name`; its pointers may lead to the same memory."""
     module = ir.Module()

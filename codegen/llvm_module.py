@@ -2,8 +2,9 @@
 
 In: the text of a module, or llvmlite's `ir.Module`. Out: the module optimised, an object file, or assembly text.
 Object code needs no library but the C runtime. Which processor it is for says `target.py`: the host, unless a block
-asks for another. Target machines are made once a thread; each module lives in an LLVM context of its own, so that
-nothing of it stays behind, and threads may optimise and emit modules for the host at once.
+asks for another. Each module lives in an LLVM context of its own, so that nothing of it stays behind, and whoever works
+on one has a target machine to himself, so that threads may optimise and emit modules for the host at once. No signal
+ends such work halfway (`apart.py`).
 
 What the modules hold is the affair of `llvm_cpu.py` and `numba_cpu.py`; loading object code that of the runtime.
 """
@@ -20,6 +21,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from . import target as targets
+from .apart import apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["verified", "optimise", "object_code", "first_tier", "assembly", "vector_bits", "linked"]
 
 
+@apart
 def verified(module: ir.Module | str | bytes) -> binding.ModuleRef:
     """The module as it is written.
 
@@ -41,11 +44,14 @@ def verified(module: ir.Module | str | bytes) -> binding.ModuleRef:
 
     if isinstance(module, bytes):
         return llvm.parse_bitcode(module, llvm.create_context())
-    parsed = llvm.parse_assembly(_with_target(str(module), _target()), llvm.create_context())
+    with _lent() as target:
+        text = _with_target(str(module), target)
+    parsed = llvm.parse_assembly(text, llvm.create_context())
     parsed.verify()
     return parsed
 
 
+@apart
 def first_tier(module: ir.Module | str) -> tuple[bytes, bytes]:
     """An object file of the module that is made in a fraction of the time, and the module as bitcode.
 
@@ -54,13 +60,14 @@ def first_tier(module: ir.Module | str) -> tuple[bytes, bytes]:
     import llvmlite.binding as llvm
 
     parsed = verified(module)
-    kept, target = parsed.as_bitcode(), _target()
+    kept = parsed.as_bitcode()
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()  # the one pass that instructions may need
-    _run(parsed, target, passes)
+    _run(parsed, passes)
     return object_code(parsed, first=True), kept
 
 
+@apart
 def optimise(module: ir.Module | str | bytes) -> binding.ModuleRef:
     """The module, verified and optimised.
 
@@ -69,19 +76,20 @@ def optimise(module: ir.Module | str | bytes) -> binding.ModuleRef:
     Args and errors: as for `verified`.
     """
     parsed = verified(module)
-    _run(parsed, _target())
+    _run(parsed)
     return parsed
 
 
-def _run(parsed: binding.ModuleRef, target: _TargetMachine, passes: binding.ModulePassManager | None = None) -> None:
+def _run(parsed: binding.ModuleRef, passes: binding.ModulePassManager | None = None) -> None:
     """Runs passes over a module in place, by default those of the pipeline."""
     import llvmlite.binding as llvm
 
-    # A run leaves callbacks behind in the builder that must not be called again, and uses the manager up.
-    builder = llvm.create_pass_builder(target.machine, target.tuning)
-    passes = passes or builder.getModulePassManager()
-    target.function("LLVMPY_RunNewModulePassManager")(passes, parsed, builder)
-    _free(passes)
+    with _lent() as target:
+        # A run leaves callbacks behind in the builder that must not be called again, and uses the manager up.
+        builder = llvm.create_pass_builder(target.machine, target.tuning)
+        passes = passes or builder.getModulePassManager()
+        target.function("LLVMPY_RunNewModulePassManager")(passes, parsed, builder)
+        _free(passes)
 
 
 def _free(passes: binding.ModulePassManager) -> None:
@@ -94,6 +102,7 @@ def _free(passes: binding.ModulePassManager) -> None:
     passes.close()
 
 
+@apart
 def object_code(module: binding.ModuleRef, *, quick: bool = False, first: bool = False) -> bytes:
     """The object file of an optimised module.
 
@@ -104,10 +113,10 @@ def object_code(module: binding.ModuleRef, *, quick: bool = False, first: bool =
             addresses that they are to have.
         first: whether to emit it in a fraction of the time, as code of the first tier.
     """
-    target = _target()
-    if first:
-        return _emitted(module, target, target.cheap, None if target.is_quick else False)
-    return _emitted(module, target, target.machine, quick and target.is_quick)
+    with _lent() as target:
+        if first:
+            return _emitted(module, target, target.cheap, None if target.is_quick else False)
+        return _emitted(module, target, target.machine, quick and target.is_quick)
 
 
 def _emitted(module: binding.ModuleRef, target: _TargetMachine, machine: binding.TargetMachine,
@@ -125,6 +134,7 @@ def _emitted(module: binding.ModuleRef, target: _TargetMachine, machine: binding
         ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
+@apart
 def linked(modules: Sequence[ir.Module | str], ready: Sequence[ir.Module | str],
            exported: Collection[str]) -> binding.ModuleRef:
     """One module of several, optimised, in which only the symbols `exported` can be seen from outside.
@@ -138,10 +148,12 @@ def linked(modules: Sequence[ir.Module | str], ready: Sequence[ir.Module | str],
     """
     import llvmlite.binding as llvm
 
-    target, context = _target(), llvm.create_context()
+    context = llvm.create_context()
 
     def parsed(module: ir.Module | str) -> binding.ModuleRef:
-        in_context = llvm.parse_assembly(_with_target(str(module), target), context)
+        with _lent() as target:
+            text = _with_target(str(module), target)
+        in_context = llvm.parse_assembly(text, context)
         in_context.verify()
         return in_context
 
@@ -149,13 +161,13 @@ def linked(modules: Sequence[ir.Module | str], ready: Sequence[ir.Module | str],
     for other in others:
         whole.link_in(other)
     _hide(whole, exported)
-    _run(whole, target)
+    _run(whole)
     for other in ready:
         whole.link_in(parsed(other))
     _hide(whole, exported)
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
-    _run(whole, target, passes)
+    _run(whole, passes)
     return whole
 
 
@@ -166,9 +178,11 @@ def _hide(module: binding.ModuleRef, exported: Collection[str]) -> None:
             value.linkage = "internal"
 
 
+@apart
 def assembly(module: binding.ModuleRef) -> str:
     """The assembly text of an optimised module."""
-    return _target().machine.emit_assembly(module)
+    with _lent() as target:
+        return target.machine.emit_assembly(module)
 
 
 def vector_bits() -> int:
@@ -250,7 +264,7 @@ class _TargetMachine:
         self.tuning.loop_unrolling = False
 
     def function(self, name: str) -> Callable[..., int | None]:
-        """A function of llvmlite's library, without llvmlite's lock where threads share nothing: each has a machine
+        """A function of llvmlite's library, without llvmlite's lock where threads share nothing: each is lent a machine
         for the host, and modules have contexts of their own. Under the lock all would wait for the largest module."""
         from llvmlite.binding import ffi
 
@@ -280,13 +294,18 @@ def _with_target(text: str, target: _TargetMachine) -> str:
 
 
 _DEFINITION = re.compile(r"^(define [^\n{]*\))", re.MULTILINE)
-_own = threading.local()
+_idle: dict[targets.Target, list[_TargetMachine]] = {}  # that nobody works with: to make one takes two milliseconds
 
 
-def _target() -> _TargetMachine:
-    """The machine of this thread for the current target."""
-    wanted = targets.current()
-    machines: dict[targets.Target, _TargetMachine] = _own.__dict__.setdefault("machines", {})
-    if wanted not in machines:
-        machines[wanted] = _TargetMachine(wanted)
-    return machines[wanted]
+@contextmanager
+def _lent() -> Iterator[_TargetMachine]:
+    """A block that has a machine for the current target to itself."""
+    machines = _idle.setdefault(targets.current(), [])
+    try:
+        machine = machines.pop()
+    except IndexError:
+        machine = _TargetMachine(targets.current())
+    try:
+        yield machine
+    finally:
+        machines.append(machine)

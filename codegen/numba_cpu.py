@@ -15,6 +15,7 @@ from twofold.ir import scalar
 from twofold.ir.dtypes import DType
 
 from . import llvm_module, llvm_ops, numba_source
+from .apart import apart
 from .loop import Kernel
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _Typed: TypeAlias = tuple["Signature", Callable[["BaseContext", "IRBuilder", "Si
 _VALUES = tuple(sorted((d for d in dt.ALL if d.compute is d and not d.is_complex), key=lambda d: d.index))
 
 
+@apart
 def compile_kernel(kernel: Kernel, name: str) -> bytes:
     """An object file that needs no library but the C runtime, with `kernel` as the symbol `name`."""
     namespace = dict(helpers())

@@ -3,14 +3,15 @@
 A *row kernel* walks one dimension; each operand has a mask letter: `v` advances element by element, `s` stays at one
 element, `g` advances by a stride, and a digit stands for the memory of that output. Contiguous calls are one row.
 Everything else (broadcasting, slices, transposes, any rank) is `grid`, one kernel for all ops, which runs a row kernel
-over each row of an index space. So an op needs few kernels, and a new layout seldom needs a compilation.
+over each row of an index space. So an op needs few kernels, and a new layout seldom needs a compilation. Transposed
+operands that are large and come again have a kernel of the op's own, `map_tiles`, which turns them.
 
 How a call's shapes become these arguments is `runtime/geometry.py`'s; reductions are in `reduce.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
@@ -20,8 +21,8 @@ from twofold.ir.types import Attrs
 from .loop import Kernel, LoopBuilder, Pointer
 from .target import CACHES
 
-__all__ = ["map_rows", "grid", "tiles", "on_objects", "results_of", "MAX_RANK", "MAX_OPERANDS",
-           "TILE_WIDTH"]
+__all__ = ["map_rows", "map_tiles", "tile_shape", "grid", "tiles", "on_objects", "results_of", "MAX_RANK",
+           "MAX_OPERANDS", "TILE_WIDTH"]
 
 MAX_RANK = 64  # outer dimensions of a grid: as many as an array of NumPy has
 MAX_OPERANDS = 64
@@ -70,6 +71,61 @@ def map_rows(name: str, body: ScalarBody, in_dtypes: Sequence[DType], out_dtypes
         for p, a, v in zip(outs, at, results_of(b, body, values, attrs, len(outs)), strict=False):
             b.store(p, a, v)
     return b.finish()
+
+
+def map_tiles(name: str, body: ScalarBody, in_dtypes: Sequence[DType], out_dtypes: Sequence[DType],
+              attrs: Attrs, mask: str) -> Kernel:
+    """The kernel of `body` that walks an index space of up to three dimensions by tiles; the range counts tiles.
+
+    args: addresses of the outputs, then of the inputs; the number of rows and the length of a row; then for each
+    operand its steps in elements: along the outermost dimension, from row to row and, of `g` and `t` operands, along a
+    row, that one less 1 (`LoopBuilder.stride`).
+
+    Args:
+        mask: as for `map_rows`, a letter for every operand; of an input that is `t`, neighbours lie from row to row:
+            its tiles are turned in registers first (`squares.py`).
+    """
+    from . import squares
+
+    b = LoopBuilder(f"{name} {mask} by tiles")
+    outs = [b.pointer(f"out{n}", d) for n, d in enumerate(out_dtypes)]
+    ins = [b.pointer(f"in{n}", d) for n, d in enumerate(in_dtypes)]
+    height, width = b.integer(), b.integer()
+    steps = [(b.integer(), b.integer(), b.stride() if letter in "gt" else None) for letter in mask]
+    turned = {n: d for n, d in enumerate((*out_dtypes, *in_dtypes)) if mask[n] == "t"}
+    tall, wide = tile_shape(turned.values())
+    buffers = {n: b.scratch(d.compute, tall * wide) for n, d in turned.items()}
+    down, across = b.idiv(height + (tall - 1), tall), b.idiv(width + (wide - 1), wide)
+    with b.for_(b.start, b.stop) as tile:
+        strip = b.idiv(tile, down)
+        outer = b.idiv(strip, across)
+        top, left = (tile - strip * down) * tall, (strip - outer * across) * wide
+        bottom, right = b.minimum(top + tall, height), b.minimum(left + wide, width)
+        for n, dtype in turned.items():
+            beyond, _, along = steps[n]
+            assert along is not None
+            first = b.at((*outs, *ins)[n], outer * beyond + left * along + top)
+            squares.turn(b, dtype, first, along, buffers[n], (tall, wide), right - left, bottom - top)
+        with b.for_(top, bottom) as row:
+            starts = [outer * beyond + row * below for beyond, below, _ in steps]
+            fixed = {n: b.load(ins[n - len(outs)], starts[n]) for n, letter in enumerate(mask) if letter == "s"}
+            with b.for_(left, right) as i:
+                at = [start + (i if along is None else i * along)
+                      for start, (_, _, along) in zip(starts, steps, strict=True)]
+                places = [(buffers[n], (row - top) * wide + (i - left)) if n in turned else
+                          ((*outs, *ins)[k := int(letter) if letter.isdigit() else n], at[k])
+                          for n, letter in enumerate(mask)]
+                values = [fixed[n] if n in fixed else b.load(*places[n]) for n in range(len(outs), len(mask))]
+                for p, a, v in zip(outs, at, results_of(b, body, values, attrs, len(outs)), strict=False):
+                    b.store(p, a, v)
+    return b.finish()
+
+
+def tile_shape(turned: Iterable[DType]) -> tuple[int, int]:
+    """The rows, and the elements of a row, of the tiles of `map_tiles`, by the dtypes of operands that are turned."""
+    from . import squares
+
+    return squares.height(turned, CACHES.line), TILE_WIDTH
 
 
 def grid() -> Kernel:

@@ -18,7 +18,9 @@ from .gemm_pack import SquareSource
 from .gemm_shapes import tiling
 from .loop import BlockBuilder, Pointer
 
-__all__ = ["turnable", "height", "turn"]
+__all__ = ["MOST", "turnable", "height", "turn"]
+
+MOST = 3  # operands whose tiles are on the stack at once, 8 KiB each
 
 
 def turnable(dtype: DType) -> bool:

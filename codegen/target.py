@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING
 
 from twofold.ir.data_class import data_class
 
+from .apart import apart
+
 if TYPE_CHECKING:
     from llvmlite import binding
 
@@ -193,8 +195,15 @@ def _instructions() -> frozenset[str]:
         name, _, kinds = line.partition(":")
         if name.strip() in ("flags", "Features"):
             return frozenset(kinds.replace("_", "").split())
+    return frozenset(kind for kind, there in _features().items() if there)
+
+
+@apart
+def _features() -> dict[str, bool]:
+    """What LLVM finds that the processor at hand has."""
     import llvmlite.binding as llvm
-    return frozenset(kind for kind, there in llvm.get_host_cpu_features().items() if there)
+
+    return llvm.get_host_cpu_features()
 
 
 def arm(triple: str, cpu: str, features: str, sve: int = 0, threads: int | None = None) -> Target:
@@ -222,6 +231,7 @@ def sve_bits() -> int:
 
 
 @functools.cache
+@apart
 def host_machine() -> tuple[str, str]:
     """The name and the features of the processor at hand, as target machines take them."""
     import llvmlite.binding as llvm
@@ -233,6 +243,7 @@ def host_machine() -> tuple[str, str]:
 
 
 @functools.cache
+@apart
 def machine_for(triple: str, cpu: str, features: str) -> binding.TargetMachine:
     """The target machine for position-independent code of another program than this process.
 
@@ -316,6 +327,7 @@ def _first(text: str) -> str:
     return re.split(r"\bret[q]?\b|end_function", text, maxsplit=1)[0]
 
 
+@apart
 def _assembly(machine: binding.TargetMachine, text: str) -> str:
     import llvmlite.binding as llvm
 

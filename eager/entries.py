@@ -18,10 +18,11 @@ from twofold.runtime.products import functions
 
 from .tensor import Tensor
 
-__all__ = ["ENTRIES", "TABLES", "add", "limit", "offer", "offer_total", "offer_product"]
+__all__ = ["ENTRIES", "TABLES", "add", "another", "limit", "offer", "offer_total", "offer_product"]
 
 ENTRIES: dict[Op, PythonFunction] = {}
 TABLES: dict[Op, native.OpTable] = {}
+_KINDS: dict[Op, dict[str, bool]] = {}  # see `add`
 _SMALL = 1 << 15  # elements that entries always compute
 
 
@@ -32,8 +33,18 @@ def add(op: Op, door: PythonFunction, most: int, **kind: bool) -> None:
         most: elements, or multiplications of a product, beyond which it computes nothing.
         kind: "total" or "product", as `native.entry` takes them.
     """
-    table = TABLES[op] = native.OpTable(most)
-    ENTRIES[op] = native.entry(table, door, len(op.params), op.name, op.__doc__, op=op, **kind)
+    TABLES[op], _KINDS[op] = native.OpTable(most), kind
+    ENTRIES[op] = another(op, door, op.name)
+
+
+def another(op: Op, slow: PythonFunction, name: str | None = None) -> PythonFunction:
+    """A further entry of an op that has one, by the same kernels.
+
+    Args:
+        slow: called for everything that the entry does not compute itself.
+        name: what errors call it; that of `slow` by default.
+    """
+    return native.entry(TABLES[op], slow, len(op.params), name or slow.__name__, op.__doc__, op=op, **_KINDS[op])
 
 
 def limit(op: Op) -> int:

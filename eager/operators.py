@@ -77,16 +77,23 @@ def install() -> None:
         _attach_unary(f"__{name}__", REGISTRY[op_name])
     _set("__invert__", _by_dtype(ops.logical_not, ops.invert))
     _set("__pos__", lambda x: ops.identity(x))
-    for name, fn in (("equal", _equal), ("not_equal", _not_equal)):
-        fn.__qualname__ = name  # what errors call it
-    _set("__eq__", _equal)
-    _set("__ne__", _not_equal)
+    for name, op, fn in (("eq", ops.equal, _equal), ("ne", ops.not_equal, _not_equal)):
+        fn.__qualname__ = op.name  # what errors call it
+        _attach(Tensor, name, native.entry(entries.TABLES[op], fn, 2, f"__{name}__", op=op), None)
+        _attach(Variable, name, native.guard(fn, f"__{name}__"), None)
+    native.operators(Tensor, _entries())
     Tensor.__getitem__ = native.as_method(native.guard(indexing.index, "__getitem__"))
     _guard_methods()
     OPERATORS.update({f"__{name}__": op for name, op in {**_BINARY, **_COMPARISONS, **_UNARY}.items()})
     OPERATORS.update({f"__r{name}__": op for name, op in _BINARY.items()})
     OPERATORS.update({f"__{r}{name}__": on_bool for name, (on_bool, _) in _LOGIC.items() for r in ("", "r")})
     OPERATORS.update({"__eq__": "equal", "__ne__": "not_equal", "__invert__": "invert", "__getitem__": "strided_slice"})
+
+
+def _entries() -> dict[str, Operator]:
+    """The entries that answer operators of tensors."""
+    names = [f"__{name}__" for name in (*_BINARY, *_COMPARISONS, "eq", "ne")] + [f"__{name}__" for name in _UNARY]
+    return {name: getattr(Tensor, name) for name in names}
 
 
 def _guard_methods() -> None:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from twofold.codegen import library
+from twofold.codegen.apart import apart
 from twofold.codegen.backend import AGAIN
 from twofold.codegen.kernels import indexing
 from twofold.ir import dims as dm
@@ -404,7 +405,7 @@ def _run_all(tasks: Sequence[Callable[[], None]]) -> None:
     with suppress(RuntimeError):  # no more threads, or the interpreter is about to end
         for _ in range(min(len(tasks), threads.available_cpus()) - 1):
             helper = threading.Thread(target=copy_context().run, args=(work,), name="twofold-compile")
-            helper.start()
+            apart(helper.start)()
             helpers.append(helper)
     try:
         work()

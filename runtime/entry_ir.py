@@ -1,9 +1,15 @@
 """The LLVM code of the op entries: small elementwise ops on Tensors without any Python.
 
-`add_entries(module, layout, strip, recover, fresh)` adds the C functions `unary`, `binary`, `reflected` (binary with
-its operands swapped), `total` (the reduction of all elements) and `product` (of two matrices), all of the kind
-METH_FASTCALL | METH_KEYWORDS. Each looks at what it was given; as soon as anything is not as the fast path needs it, it
-calls the Python function in the slot `fn` of its `self` with the same arguments.
+`add_entries(module, layout, strip, recover, fresh, guard)` adds the C functions `unary`, `binary`, `reflected` (binary
+with its operands swapped), `total` (the reduction of all elements) and `product` (of two matrices), all of the kind
+METH_FASTCALL | METH_KEYWORDS. Each hands its operands to a function of the module's own that does the op. This looks at
+what it was given; as soon as anything is not as the fast path needs it, it calls the Python function in the slot `fn`
+of the entry's `self` with the same operands.
+
+The same functions answer guards that have an entry in their slot `direct` (`direct_unary` and so on), and operators,
+where CPython calls the C functions of a class: `unary_operator(x, self)`, `binary_operator(x, y, self)`,
+`product_operator(x, y, self)` and `comparison(x, y, number, selves)`. How a class comes to call these is said in
+`operator_slots.py`.
 
 Nothing is changed before the result exists, so leaving is possible at every step. Constants of floating type would
 need relocations; tests on floats are made on their bits.
@@ -13,7 +19,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from .emit import Glue, f32, f64, i32, i64, ptr, void
+from .emit import Code, Glue, f32, f64, i32, i64, ptr, void
 from .native_layout import CONTIGUOUS_ALIGNED, KIND, TABLE
 
 __all__ = ["add_entries"]
@@ -26,15 +32,61 @@ _EXACT = {"f32": 1 << 24, "f64": 1 << 53}  # integers up to these convert withou
 
 
 def add_entries(module: ir.Module, layout: dict[str, int], strip: ir.Function, recover: ir.Function,
-                fresh: ir.Function) -> None:
+                fresh: ir.Function, guard: ir.Function) -> None:
     """Adds the entries, and the kernel their trial uses, to the module."""
     shared = strip, recover, fresh
-    _OpEntry(module, layout, "unary", *shared).unary()
-    _OpEntry(module, layout, "total", *shared).total()
-    _OpEntry(module, layout, "binary", *shared).binary(swapped=False)
-    _OpEntry(module, layout, "reflected", *shared).binary(swapped=True)
-    _OpEntry(module, layout, "product", *shared).product()
+    unary, total = (_OpCode(module, layout, name, 1, *shared) for name in ("run_unary", "run_total"))
+    binary, product = (_OpCode(module, layout, name, 2, *shared) for name in ("run_binary", "run_product"))
+    unary.unary()
+    total.total()
+    binary.binary()
+    product.product()
+    other = _other(module, layout, recover)
+    for name, code in (("unary", unary), ("total", total), ("binary", binary), ("product", product)):
+        _entry(module, layout, name, code.fn, other)
+        _entry(module, layout, f"direct_{name}", code.fn, guard, direct=True)
+    _entry(module, layout, "reflected", binary.fn, other, swapped=True)
+    for name, code in (("unary_operator", unary), ("binary_operator", binary), ("product_operator", product)):
+        c = Code(module, name, ptr, [ptr] * len(code.fn.args))
+        c.ret(c.call(code.fn, c.fn.args, tail=True))
+    c = Code(module, "comparison", ptr, [ptr, ptr, i32, ptr])
+    x, y, number, selves = c.fn.args
+    c.ret(c.call(binary.fn, [x, y, c.load(c.word(selves, c.zext(number, i64)), typ=ptr)], tail=True))
     _trial_kernel(module, layout)
+
+
+def _entry(module: ir.Module, layout: dict[str, int], name: str, code: ir.Function, other: ir.Function,
+           swapped: bool = False, direct: bool = False) -> None:
+    """A builtin's C function: `code` on its arguments, where there are as many as `code` has operands, all by position.
+
+    Args:
+        other: the function for all other calls.
+        swapped: whether the operands change places.
+        direct: whether the builtin is a guard with the entry in its slot `direct`.
+    """
+    c = Glue(module, layout, name, ptr, [ptr, ptr, i64, ptr])
+    owner, args, count, names = c.fn.args
+    arity, rest = len(code.args) - 1, c.fn.append_basic_block("rest")
+    c.unless(c.and_(c.same(count, i64(arity)), c.is_null(names)), rest)
+    operands = [c.get(args, 8 * index) for index in range(arity)]
+    c.ret(c.call(code, [*(operands[::-1] if swapped else operands), c.slot(owner, "bound.direct") if direct else owner],
+                 tail=True))
+    c.position_at_end(rest)
+    c.ret(c.call(other, c.fn.args, tail=True))
+
+
+def _other(module: ir.Module, layout: dict[str, int], recover: ir.Function) -> ir.Function:
+    """`other(self, args, nargs, kwnames)`: the Python function of an entry's `self`."""
+    c = Glue(module, layout, "other", ptr, [ptr, ptr, i64, ptr], internal=True)
+    owner, args, count, names = c.fn.args
+    c.context = c.get(c.raw(owner), 0)
+    raised = c.fn.append_basic_block("raised")
+    result = c.api("PyObject_Vectorcall", ptr, c.slot(owner, "bound.fn"), args, count, names)
+    c.leave_if(c.is_null(result), raised)
+    c.ret(result)
+    c.position_at_end(raised)
+    c.ret(c.call(recover, [c.context, owner, args, count, names, i64(-1)]))
+    return c.fn
 
 
 class _ArrayFields:
@@ -44,13 +96,13 @@ class _ArrayFields:
         self.data, self.rank, self.dims, self.descr, self.index = data, rank, dims, descr, index
 
 
-class _OpEntry(Glue):
-    """One entry function; `self.slow` is the block that calls the Python function instead."""
+class _OpCode(Glue):
+    """What entries of one kind do: `name(operands, self)`; `self.slow` is the block that calls the Python function."""
 
-    def __init__(self, module: ir.Module, layout: dict[str, int], name: str, strip: ir.Function,
+    def __init__(self, module: ir.Module, layout: dict[str, int], name: str, arity: int, strip: ir.Function,
                  recover: ir.Function, fresh: ir.Function):
-        super().__init__(module, layout, name, ptr, [ptr, ptr, i64, ptr])
-        self.owner, self.args, self.count, self.names = self.fn.args
+        super().__init__(module, layout, name, ptr, [ptr] * (arity + 1), internal=True)
+        *self.given, self.owner = self.fn.args
         self.strip, self.recover, self.fresh = strip, recover, fresh
         raw = self.raw(self.owner)
         self.context = self.get(raw, 0)
@@ -67,19 +119,19 @@ class _OpEntry(Glue):
         self.fail = self.fn.append_basic_block("fail")
 
     def unary(self) -> None:
-        self._enter(1)
-        x = self.get(self.args, 0)
+        self._enter()
+        x, = self.given
         self.unless(self.same(self._type(x), self.shared("tensor")), self.slow)
         array = self._array(x)
         n = self._elements(array.rank, array.dims, None)
         row = self._row(array.index)
         self._compute(row, self.get(row, TABLE["v"]), n, array, [array.data], [x])
-        self._leave(swapped=False)
+        self._leave()
 
     def total(self) -> None:
         """One output of rank 0 from all elements, by a kernel of `codegen/reduce.py: rows` over one chunk."""
-        self._enter(1)
-        x = self.get(self.args, 0)
+        self._enter()
+        x, = self.given
         self.unless(self.same(self._type(x), self.shared("tensor")), self.slow)
         array = self._array(x)
         n = self._elements(array.rank, array.dims, None)
@@ -88,11 +140,11 @@ class _OpEntry(Glue):
         scalar = _ArrayFields(array.data, i32(0), array.dims, array.descr, array.index)
         zero = i64(0)  # the first element's number; then the count; then steps between outputs, of which there is one
         self._compute(row, self.get(row, TABLE["v"]), i64(1), scalar, [array.data, zero, n, zero, zero, zero], [x])
-        self._leave(swapped=False)
+        self._leave()
 
-    def binary(self, swapped: bool) -> None:
-        self._enter(2)
-        x, y = (self.get(self.args, 8 * i) for i in ((1, 0) if swapped else (0, 1)))
+    def binary(self) -> None:
+        self._enter()
+        x, y = self.given
         arrays, left, right, other = (self.fn.append_basic_block(n) for n in ("arrays", "left", "right", "other"))
         tensor = self.shared("tensor")
         self.leave_if(self.same(self._type(y), tensor), other)
@@ -107,15 +159,15 @@ class _OpEntry(Glue):
         self._with_number(y, x, TABLE["sv"], tensor_first=False)
         self.position_at_end(arrays)
         self._two_arrays(x, y)
-        self._leave(swapped)
+        self._leave()
 
     def product(self) -> None:
         """Two matrices, by a kernel that takes their addresses and sizes; the limit is one of multiplications.
 
         It is a 16th for one row or column, which waits for memory: kernels of their own and threads read that faster.
         """
-        self._enter(2)
-        x, y = (self.get(self.args, 8 * i) for i in (0, 1))
+        self._enter()
+        x, y = self.given
         for operand in (x, y):
             self.unless(self.same(self._type(operand), self.shared("tensor")), self.slow)
         a, b = self._array(x), self._array(y)
@@ -136,37 +188,23 @@ class _OpEntry(Glue):
         row = self._row(a.index)
         result = _ArrayFields(a.data, i32(2), self.shape, a.descr, a.index)
         self._compute(row, self.get(row, TABLE["vv"]), i64(1), result, [a.data, b.data, m, n, k], [x, y])
-        self._leave(swapped=False)
+        self._leave()
 
-    def _enter(self, count: int) -> None:
-        self.unless(self.same(self.count, i64(count)), self.slow)
-        self.unless(self.is_null(self.names), self.slow)
+    def _enter(self) -> None:
         self.unless(self.same(self.shared("tracers", i64), i64(0)), self.slow)
 
-    def _leave(self, swapped: bool) -> None:
-        """The ways out other than success: the Python function with the operands in order, and errors."""
+    def _leave(self) -> None:
+        """The ways out other than success: the Python function, and errors."""
         self.position_at_end(self.slow)
-        args = self.args
-        if swapped:
-            plain, turn, go = (self.fn.append_basic_block() for _ in range(3))
-            simple = self.and_(self.same(self.count, i64(2)), self.is_null(self.names))
-            self.cbranch(simple, turn, plain)
-            self.position_at_end(turn)
-            self.put(self.get(self.args, 8), self.operands, 0)
-            self.put(self.get(self.args, 0), self.operands, 8)
-            self.branch(go)
-            self.position_at_end(plain)
-            self.branch(go)
-            self.position_at_end(go)
-            args = self.phi(ptr)
-            args.add_incoming(self.operands, turn)
-            args.add_incoming(self.args, plain)
-        result = self.api("PyObject_Vectorcall", ptr, self.slot(self.owner, "bound.fn"), args, self.count, self.names)
+        for index, operand in enumerate(self.given):
+            self.put(operand, self.operands, 8 * index)
+        count, names = i64(len(self.given)), ptr(None)
+        result = self.api("PyObject_Vectorcall", ptr, self.slot(self.owner, "bound.fn"), self.operands, count, names)
         raised = self.fn.append_basic_block("raised")
         self.leave_if(self.is_null(result), raised)
         self.ret(result)
         self.position_at_end(raised)
-        self.ret(self.call(self.recover, [self.context, self.owner, args, self.count, self.names, i64(-1)]))
+        self.ret(self.call(self.recover, [self.context, self.owner, self.operands, count, names, i64(-1)]))
         self.position_at_end(self.fail)
         self.call(self.strip, [self.context, self.owner, i64(-1)])
         self.ret(ptr(None))

@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from twofold.codegen.reduce import CHUNK
-from twofold.codegen.schedule import TILE_WIDTH
+from twofold.codegen.schedule import TILE_WIDTH, tile_shape
 from twofold.codegen.target import CACHES
+from twofold.ir.dtypes import DType
 
 __all__ = ["Axis", "Grid", "MapPlan", "collapse", "ReducePlan", "broadcast_strides", "plan_map", "plan_dims",
-           "Widened", "widened", "plan_reduce"]
+           "TurnedPlan", "plan_turned", "Widened", "widened", "plan_reduce"]
 
 # What a row costs to start, and an element of it by how operands move, in nanoseconds; only ratios matter.
 _ROW, _UNIT, _STRIDED = 10.0, 0.15, 0.8
@@ -161,6 +162,49 @@ def plan_dims(dims: list[Axis], sizes: tuple[int, ...], same: Sequence[tuple[int
     tall = max(8, CACHES.line // max(1, min(abs(s) for s in column.strides if s)))
     count = -(-column.length // tall) * -(-row.length // TILE_WIDTH) * math.prod(d.length for d in dims)
     return MapPlan(mask, count, steps, _tiles(dims, column, tall, row, steps))
+
+
+class TurnedPlan(NamedTuple):
+    """How to call `schedule.map_tiles`: its mask, how many tiles there are, and the integers that follow addresses."""
+
+    mask: str
+    total: int
+    integers: tuple[int, ...]
+
+
+def plan_turned(shape: Sequence[int], strides: Sequence[Sequence[int]], dtypes: Sequence[DType], outputs: int,
+                same: Sequence[tuple[int, int]] = ()) -> TurnedPlan | None:
+    """The plan for a map in which inputs have neighbours from row to row, whose tiles are turned; None where no input
+    has, or the index space has more than three dimensions.
+
+    Args:
+        shape, strides, same: as for `plan_map`.
+        dtypes: of the operands, of which the first `outputs` are outputs.
+    """
+    from twofold.codegen import squares
+
+    dims = collapse(shape, strides)
+    if not 2 <= len(dims) <= 3 or math.prod(d.length for d in dims) < _TILED_FROM:
+        return None
+    *rest, row = dims
+    tall, wide = CACHES.tile
+    for column in rest:
+        turned = [n for n in range(outputs, len(dtypes)) if squares.turnable(dtypes[n]) and n not in dict(same)
+                  and column.strides[n] == dtypes[n].size and row.strides[n] not in (0, dtypes[n].size)][:squares.MOST]
+        if turned and row.length >= tall and column.length >= tall // 2:
+            break
+    else:
+        return None
+    sizes = tuple(d.size for d in dtypes)
+    outer = next((d for d in rest if d is not column), Axis(1, (0,) * len(sizes)))
+    mask = _with("".join("t" if n in turned else m for n, m in enumerate(_mask(row, sizes))), same)
+    tall, wide = tile_shape(dtypes[n] for n in turned)
+    integers = [column.length, row.length]
+    for n, size in enumerate(sizes):
+        integers += [outer.strides[n] // size, column.strides[n] // size]
+        integers += [row.strides[n] // size - 1] if mask[n] in "gt" else []
+    total = -(-column.length // tall) * -(-row.length // wide) * outer.length
+    return TurnedPlan(mask, total, tuple(integers))
 
 
 def _tiling(dims: Sequence[Axis], row: Axis, total: int) -> int | None:

@@ -17,6 +17,7 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from twofold.codegen.apart import apart
 from twofold.codegen.target import architecture
 from twofold.ir.errors import InternalError
 
@@ -68,6 +69,7 @@ class Image:
         self.size = layout.size
         return {name: base + at for name in functions if (at := layout.place(name)) is not None}
 
+    @apart
     def _hand_over(self, data: Sequence[bytes], functions: list[str]) -> dict[str, int]:
         self._memory = engine = loading.linked(data, "a compiled program")
         return {name: engine.get_function_address(name) for name in functions}

@@ -19,29 +19,30 @@ from importlib import import_module
 from typing import Any
 
 from twofold import codegen
-from twofold.codegen import loop, numba_source
+from twofold.codegen import apart, loop, numba_source
 
 from . import cache, locks
 from . import machine as machine_code
 from .identity import Sources, processor, release
 from .image import Image
 
-__all__ = ["Compiled", "COMPILERS", "get", "make", "functions", "stored", "forget", "load", "identity"]
+__all__ = ["Compiled", "COMPILERS", "get", "make", "functions", "stored", "forget", "load", "identity", "with_vectors"]
 
 # (start, stop, args): ctypes converts a c_void_p in half the time of a c_int64, and both are one word.
 _SIGNATURE = (ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _FORMAT = 2  # raise it when the same source would compile to different code
 # What compiles kernels: the modules of `codegen` that give their source its meaning, the first of which compiles, and
 # the packages whose releases count.
-COMPILERS = {"llvm": (("llvm_cpu", "llvm_lanes", "llvm_memory", "llvm_module", "llvm_ops", "llvm_variables",
+COMPILERS = {"llvm": (("llvm_cpu", "apart", "llvm_lanes", "llvm_memory", "llvm_module", "llvm_ops", "llvm_variables",
                        "llvm_teams", "llvm_vectors", "llvm_writer", "loop", "statements", "target", "value_types"),
                       ("llvmlite",)),
-             "numba": (("numba_cpu", "llvm_module", "llvm_ops", "target"), ("llvmlite", "numba"))}
+             "numba": (("numba_cpu", "apart", "llvm_module", "llvm_ops", "target"), ("llvmlite", "numba"))}
 
 _compiled: dict[Hashable, Compiled] = {}
 _lock = locks.RLock()
 locks.settled_before_fork(lambda: _inside("llvmlite.binding.ffi", "lib", "_lock"))
 locks.settled_before_fork(lambda: _inside("numba.core.compiler_lock", "global_compiler_lock"))
+locks.settled_before_fork(apart.settle)  # before the locks of compilers are taken, which such work needs
 locks.settled_before_fork(lambda: _lock)
 
 
@@ -140,7 +141,7 @@ def make(kernel: loop.Kernel, compiler: str) -> Compiled:
     Raises:
         InternalError: its code calls something that the process does not have.
     """
-    source = numba_source.source(kernel)
+    source, ending = _text(kernel)
     key = cache.digest(source, *identity(compiler))
     symbol = f"{_identifier(kernel.name)}_{key[:16]}"
     stored = cache.read("kernels", key)
@@ -150,8 +151,21 @@ def make(kernel: loop.Kernel, compiler: str) -> Compiled:
     image = backend.compile_kernel(kernel, symbol)
     compiled = Compiled(kernel, load([symbol], image)[symbol], source)
     if _sources(compiler).unchanged():  # else it is unknown which of both compiled this
-        cache.write("kernels", key, image, source, ".py")
+        cache.write("kernels", key, image, source, ending)
     return compiled
+
+
+def _text(kernel: loop.Kernel) -> tuple[str, str]:
+    """What a kernel is kept under, and the ending of a file with that: Python's source, where there can be one."""
+    try:
+        return numba_source.source(kernel), ".py"
+    except NotImplementedError:
+        return str(kernel), ".txt"
+
+
+def with_vectors() -> bool:
+    """Whether kernels may have vectors and addresses, which numba does not compile."""
+    return _chosen() == "llvm"
 
 
 def _chosen() -> str:

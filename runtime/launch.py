@@ -20,14 +20,16 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Reduction, ScalarBody
 from twofold.ir.types import Attrs
 
-from . import geometry, kernels, memory
+from . import geometry, kernels, memory, tiers
 from .calls import KernelCheck, RowCall, address_of, run
 from .kernels import Compiled
+from .log import log
 from .sharing import SMALL
 
 __all__ = ["KernelCheck", "MapFamily", "ReduceFamily", "run", "address_of", "copy_into", "contiguous"]
 
 _PLANS = 256  # geometries remembered by each family
+_REPAID = 1 << 25  # elements walked as they lie in the time in which a kernel that turns them is made, or so
 _array = np.ndarray
 
 K = TypeVar("K")
@@ -58,6 +60,41 @@ class _MapCall(NamedTuple):
     call: RowCall | None
     empty: Callable[..., np.ndarray]
     copied: Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]] | None
+
+
+class _TurningCall(RowCall):
+    """A planned map that walks operands as they lie, until it has done so much that a kernel which turns their tiles in
+    registers repays its making; then it runs that, with the same results."""
+
+    __slots__ = ("make", "elements", "left", "better")
+
+    def __init__(self, plain: RowCall, make: Callable[[], RowCall], elements: int) -> None:
+        """Args:
+            make: gives the call of the other kernel.
+            elements: how many there are.
+        """
+        super().__init__(plain.compiled, plain.operands, plain.total, plain.work, plain.integers, plain.grid)
+        self.make, self.elements, self.left = make, elements, _REPAID
+        self.better: RowCall | None = None
+
+    def run(self, operands: Sequence[np.ndarray]) -> None:
+        if self.better is not None:
+            self.better.run(operands)
+            return
+        self.left -= self.elements
+        if self.left <= 0:
+            self.left = tiers.NEVER
+            if tiers.enabled():
+                tiers.request(self._turn)
+            else:
+                self._turn()
+        super().run(operands)
+
+    def _turn(self) -> None:
+        try:
+            self.better = self.make()
+        except Exception as error:  # noqa: BLE001 - there is a kernel, which stays
+            log("cache", f"no better code: {type(error).__name__}: {error}")
 
 
 class MapFamily:
@@ -180,8 +217,18 @@ class MapFamily:
             plan = geometry.plan_map(shape, strides, self._sizes, same)
         compiled = self._variant(plan.mask)
         work = math.prod(shape) * compiled.weight
-        call = RowCall(compiled, len(operands), plan.total, work, plan.steps, plan.grid)
+        call, turned = RowCall(compiled, len(operands), plan.total, work, plan.steps, plan.grid), None
+        if copied is None and plan.grid is not None and kernels.with_vectors():
+            turned = geometry.plan_turned(shape, strides, (*self.out_dtypes, *self.in_dtypes), len(outs), same)
+        if turned is not None:
+            call = _TurningCall(call, functools.partial(self._turned, turned, work), math.prod(shape))
         return _MapCall(call, np.empty if work < SMALL else memory.empty, copied)
+
+    def _turned(self, plan: geometry.TurnedPlan, work: int) -> RowCall:
+        """The call of a kernel that turns tiles."""
+        compiled = kernels.get((self._key, plan.mask, "tiles"), lambda: schedule.map_tiles(
+            self.name, self.body, self.in_dtypes, self.out_dtypes, self.attrs, plan.mask))
+        return RowCall(compiled, len(plan.mask), plan.total, work, plan.integers, None)
 
 
 def _is_same(a: np.ndarray, b: np.ndarray) -> bool:

@@ -11,6 +11,8 @@ import mmap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from twofold.codegen.apart import apart
+
 from . import objects, system
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ def _mprotect() -> Callable[[int, int, int], int]:
     return protect
 
 
+@apart
 def linked(data: Sequence[bytes], what: str) -> binding.ExecutionEngine:
     """An engine of LLVM's that has linked object files; its `get_function_address` tells where functions are.
 

@@ -18,6 +18,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from twofold.codegen.apart import apart
+
 from . import cache, loading, system
 
 if TYPE_CHECKING:
@@ -104,6 +106,7 @@ def _map(code: bytes) -> int:
     return address
 
 
+@apart
 def _compile(module: ir.Module, seldom: bool) -> tuple[bytes, dict[str, int]]:
     """The form to store, and the addresses, of a new module."""
     import llvmlite.binding as llvm
@@ -143,6 +146,7 @@ def _simplify(module: binding.ModuleRef, machine: binding.TargetMachine) -> None
     passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
 
 
+@apart
 def _link(image: bytes, functions: dict[str, int]) -> dict[str, int]:
     engine = loading.linked([image], "the compiled module")
     keep(engine)

@@ -7,11 +7,12 @@ code is off (`available()` is False): see `native_core.py`.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from twofold.ir import dtypes
 from twofold.ir.errors import SymbolicOperand
 
-from . import locks, memory
+from . import locks, memory, operator_slots
 from . import random as streams
 from .leaving import leave
 from .native_core import Core, core, disable, reason
@@ -40,8 +41,8 @@ from .signatures import documented
 if TYPE_CHECKING:
     from twofold.ir.op import Op
 
-__all__ = ["available", "reason", "guard", "unguarded", "as_method", "OpTable", "entry", "bind", "set_recorder",
-           "change_recorders", "change_tracers", "stand_in"]
+__all__ = ["available", "reason", "guard", "unguarded", "as_method", "OpTable", "entry", "operators", "bind",
+           "set_recorder", "change_recorders", "change_tracers", "stand_in"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,14 +57,14 @@ def available() -> bool:
 
 
 def guard(fn: Callable[P, R], name: str | None = None, doc: str | None = None,
-          direct: tuple[PythonFunction, int] | None = None) -> Callable[P, R]:
+          direct: PythonFunction | None = None) -> Callable[P, R]:
     """A builtin that calls `fn` and trims the traceback of what it raises to the user's frames.
 
     Args:
         fn: the Python function.
         name, doc: the builtin's `__name__` and `__doc__`; those of `fn` by default.
-        direct: a builtin that does the same as `fn` when it is called with so many arguments, all by position: it is
-            called then, which saves Python's part.
+        direct: what `entry` gave for an op; it answers calls with just the op's operands, all by position, which
+            saves Python's part. Its errors say its own name.
     Returns:
         A builtin, or a plain function where native entries are off. `unguarded` gives `fn` back.
     """
@@ -73,10 +74,20 @@ def guard(fn: Callable[P, R], name: str | None = None, doc: str | None = None,
     if native is None:
         return _recovering(_renamed(fn, name, doc))
     module = getattr(fn, "__module__", None)
-    bound = _with_again(native.bound(fn, name, -1 if direct is None else direct[1]), fn)
+    bound, function = _with_again(native.bound(fn, name), fn), "guard"
     if direct is not None:
-        bound.direct = direct[0]
-    return native.builtin("guard", bound, name, documented(fn, name, doc), module)
+        bound.direct = _in_place_of(bound, direct.__self__)  # type: ignore[attr-defined]
+        function = f"direct_{bound.direct.kind}"
+    return native.builtin(function, bound, name, documented(fn, name, doc), module)
+
+
+def _in_place_of(guarded: Bound, entry: Bound) -> Bound:
+    """What an entry works with where it answers for a guard: what stands for a tensor is for the guard's function."""
+    bound = Bound(guarded.__name__)
+    for name in ("fn", "raw", "op", "keep", "kind"):
+        setattr(bound, name, getattr(entry, name))
+    bound.again = guarded.again
+    return bound
 
 
 Handler: TypeAlias = Callable[[PythonFunction, tuple[object, ...], dict[str, object], SymbolicOperand], object]
@@ -221,8 +232,21 @@ def entry(table: OpTable, slow: PythonFunction, arity: int, name: str, doc: str 
     bound = _with_again(native.bound(slow, name, table.address), slow)
     bound.keep, bound.op = table, name if op is None else op
     special = "product" if product else "total" if total else ""
-    function = special or ("reflected" if reflected else ("unary", "binary")[arity - 1])
-    return native.builtin(function, bound, name, documented(slow, name, doc), getattr(slow, "__module__", None))
+    bound.kind = special or ("reflected" if reflected else ("unary", "binary")[arity - 1])
+    return native.builtin(bound.kind, bound, name, documented(slow, name, doc), getattr(slow, "__module__", None))
+
+
+def operators(cls: type, entries: Mapping[str, PythonFunction]) -> None:
+    """Has operators of `cls` run entries without a look at the class's attributes, which it must have by now.
+
+    Args:
+        entries: by the operator, such as "__add__", what `entry` gave; none is `reflected`. `operator_slots.py` says
+            which there are.
+    """
+    native = core()
+    if native is not None:
+        with contextlib.suppress(OSError):  # no further code is allowed, and the attributes do the same
+            operator_slots.install(native, cls, entries)
 
 
 def bind(tensor_type: type[HasMemory] | None) -> type[HasMemory] | None:

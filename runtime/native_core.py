@@ -106,7 +106,7 @@ class Core:
                 raise KeyError(args)
             return args, options
 
-        guarded = self.builtin("guard", self.bound(trial, "trial", -1), "trial", "", None)
+        guarded = self.builtin("guard", self.bound(trial, "trial"), "trial", "", None)
         if guarded(1, 2.5, name="x") != ((1, 2.5), {"name": "x"}):
             raise RuntimeError("the trial of a guard gave a wrong result")
         try:

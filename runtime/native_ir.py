@@ -31,8 +31,8 @@ def build(layout: dict[str, int]) -> ir.Module:
     strip = _strip(module, layout)
     recover = _recover(module, layout, strip)
     fresh = _fresh(module, layout)
-    _guard(module, layout, recover)
-    add_entries(module, layout, strip, recover, fresh)
+    guard = _guard(module, layout, recover)
+    add_entries(module, layout, strip, recover, fresh, guard)
     add_program_entries(module, layout, strip, fresh)
     add_claims(module, layout)
     return module
@@ -161,20 +161,18 @@ def _product(c: Glue, first: ir.Value, count: ir.Value, words: ir.Value) -> ir.V
     return total
 
 
-def _guard(module: ir.Module, layout: dict[str, int], recover: ir.Function) -> None:
-    """`guard(self, args, nargs, kwnames)`: calls the Python function of `self`.
-
-    Or `direct`, where there are just as many arguments by position as it takes: the second raw word, negative for none.
-    """
-    c = Glue(module, layout, "guard", ptr, [ptr, ptr, i64, ptr])
+def _guard(module: ir.Module, layout: dict[str, int], recover: ir.Function) -> ir.Function:
+    """`guard(self, args, nargs, kwnames)`: calls the Python function of `self`. Gives what this module calls."""
+    c = Glue(module, layout, "run_guard", ptr, [ptr, ptr, i64, ptr], internal=True)
     owner, args, count, names = c.fn.args
     c.context = c.get(c.raw(owner), 0)
-    takes = c.and_(c.is_null(names), c.same(count, c.get(c.raw(owner), 8, i64)))
-    fn = c.select(takes, c.slot(owner, "bound.direct"), c.slot(owner, "bound.fn"))
     since = c.get(c.shared("drawn"), 0, i64)
-    result = c.api("PyObject_Vectorcall", ptr, fn, args, count, names)
+    result = c.api("PyObject_Vectorcall", ptr, c.slot(owner, "bound.fn"), args, count, names)
     failed = c.fn.append_basic_block("failed")
     c.leave_if(c.is_null(result), failed)
     c.ret(result)
     c.position_at_end(failed)
     c.ret(c.call(recover, [c.context, owner, args, count, names, since]))
+    shown = Glue(module, layout, "guard", ptr, [ptr, ptr, i64, ptr])
+    shown.ret(shown.call(c.fn, shown.fn.args, tail=True))
+    return c.fn

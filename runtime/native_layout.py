@@ -71,13 +71,14 @@ class Bound(types.ModuleType):
     by name.
     """
 
-    __slots__ = ("fn", "raw", "op", "keep", "again", "direct")
+    __slots__ = ("fn", "raw", "op", "keep", "again", "direct", "kind")
     fn: PythonFunction | None  # the Python function behind the entry; None where machine code does everything
     raw: bytes  # addresses, that of the context first
     op: object  # the op that recorders are told of
     keep: object  # owns the memory that `raw` points to
     again: PythonFunction  # called with the same arguments where `fn` raised SymbolicOperand; empty for most
-    direct: PythonFunction  # stands for `fn` in calls of so many arguments as `raw` tells; empty for most
+    direct: Bound  # of an entry, which answers calls in the place of `fn`; empty for most
+    kind: str  # the name of an entry's C function
 
 
 _SLOTS = ("fn", "raw", "op", "again", "direct")  # those that native code reads
@@ -104,7 +105,7 @@ def layout() -> dict[str, int]:
 
 def _check_python(at: dict[str, int]) -> None:
     probe = Bound("probe")
-    probe.fn, probe.raw, probe.op, probe.again, probe.direct = print, b"twofold's probe", object(), repr, len
+    probe.fn, probe.raw, probe.op, probe.again, probe.direct = print, b"twofold's probe", object(), repr, probe
     for name in _SLOTS:
         _expect(_word(probe, at[f"bound.{name}"]) == id(getattr(probe, name)), f"slot {name}")
     _expect(_word(probe, at["object.type"]) == id(Bound), "type of an object")

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from twofold.codegen import target as targets
+from twofold.codegen.apart import apart
 from twofold.ir.dims import Dim, DimLike
 
 from . import locks
@@ -90,7 +91,7 @@ class _Background:
         if self.thread is None:
             self.thread = threading.Thread(target=self.run, name="twofold-tiers", daemon=True)
             try:
-                self.thread.start()
+                apart(self.thread.start)()
             except RuntimeError:
                 self.thread = None
 

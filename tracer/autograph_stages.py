@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeAlias
 
+from .autograph_lines import copy_line
 from .autograph_syntax import FunctionNode
 from .loop_options import set_loop_options
 
@@ -183,6 +184,10 @@ def _directives_class() -> Transformer:
 
     class Directives(directives.DirectivesTransformer):
         """Directives: `tf.autograph.experimental.set_loop_options` at the start of a loop."""
+
+        def visit_Expr(self, node: ast.Expr) -> Any:
+            # A directive leaves nothing, but a block that had no more needs a statement.
+            return super().visit_Expr(node) or copy_line(ast.Pass(), node)
 
         def visit_Name(self, node: ast.Name) -> Any:
             return self._ours(super().visit_Name(node))

@@ -6,6 +6,7 @@
     while (n := f()) > 0     tests inside of its body, where the variable is the function's own
     assert test, message     becomes a call, with any message
     items.append(x)          of a local variable becomes an assignment, so that branches and loops know that it changes
+    def f(): "What it does." gets a `pass`: the converters take the docstring out, and a body may not be empty
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class _SyntaxRewriter(ast.NodeTransformer):
         self.functions.append(node)
         self.locals.append(_bound(node))
         node.body = [inner for statement in node.body for inner in _listed(self.visit(statement))]
+        if len(node.body) == 1 and isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant):
+            node.body.append(copy_line(ast.Pass(), node.body[0]))
         self.locals.pop()
         self.functions.pop()
         return node

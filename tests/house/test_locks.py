@@ -4,8 +4,8 @@ import ast
 
 from house.tree import ROOT, label, shipped_modules
 
-# `codegen/llvm_module.py` lies below the runtime; what it waits with is made again in a child.
-OWN = {ROOT / "runtime" / "locks.py", ROOT / "codegen" / "llvm_module.py"}
+# Two of `codegen` lie below the runtime; what they wait with is made again in a child, or is one call's own.
+OWN = {ROOT / "runtime" / "locks.py", ROOT / "codegen" / "llvm_module.py", ROOT / "codegen" / "apart.py"}
 BARE = {"Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore", "Event", "Barrier", "allocate_lock"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -12,13 +13,16 @@ import pytest
 from house.tree import ROOT, shipped_modules
 
 import twofold as tf
-from twofold import linalg
+from twofold import linalg, math, nn
 from twofold.eager import entries
 from twofold.ir import ops
 from twofold.runtime import native
 
-# Public functions that are one op as long as no setting of theirs is given -> where they are.
-WITH_SETTINGS: dict[str, Any] = {"matmul": linalg}
+# Public functions that are one op as long as no setting is given and no operand is a string -> where they are.
+WITH_SETTINGS: dict[str, Any] = {
+    "matmul": linalg, **dict.fromkeys(("gelu", "silu"), nn), **dict.fromkeys((
+        "add", "equal", "not_equal", "reduce_sum", "reduce_mean", "reduce_prod", "reduce_max", "reduce_min",
+        "reduce_any", "reduce_all", "reduce_logsumexp", "reduce_euclidean_norm"), math)}
 
 
 def op_of(function: ast.FunctionDef) -> str:
@@ -83,17 +87,50 @@ def test_functions_with_settings_are_one_op_without_them(name: str, monkeypatch:
         return result
 
     operands = tuple(object() for _ in op.params)
+    function: Any = native.unguarded(getattr(WITH_SETTINGS[name], name))
     with monkeypatch.context() as patch:
-        patch.setattr(WITH_SETTINGS[name].__complete__, "ops", types.SimpleNamespace(**{name: record}))
-        assert native.unguarded(getattr(WITH_SETTINGS[name], name))(*operands) is result
+        patch.setitem(function.__globals__, "ops", types.SimpleNamespace(**{name: record}))
+        assert function(*operands) is result
     assert calls == [operands]
 
 
-@pytest.mark.skipif(not native.available(), reason="no native entries here")
-@pytest.mark.parametrize("name", WITH_SETTINGS)
-def test_functions_with_settings_go_to_the_entry_without_them(name: str) -> None:
-    function: Any = getattr(WITH_SETTINGS[name], name)
-    assert function.__self__.direct is entries.ENTRIES[getattr(ops, name)]
+NUMBERS = {"reduce_any": [True, False], "reduce_all": [True, True]}
+
+
+@pytest.mark.parametrize("name", [*WITH_SETTINGS, "truediv", "floormod", "mod", "multiply", "exp"])
+def test_calls_with_operands_alone_run_no_python(name: str) -> None:
+    where = WITH_SETTINGS.get(name, math)
+    function: Any = getattr(where, name)
+    operand = tf.constant([NUMBERS.get(name, [0.5, 1.5])] * 2)
+    operands = (operand,) * (2 if name in ("matmul", "add", "equal", "not_equal", "truediv", "floormod", "mod",
+                                           "multiply") else 1)
+    expected = [function(*operands).numpy().tolist() for _ in range(3)][-1]  # by now the kernel is there
+    frames: list[str] = []
+    sys.setprofile(lambda frame, event, _: frames.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        result = function(*operands)
+    finally:
+        sys.setprofile(None)
+    assert result.numpy().tolist() == expected
+    assert frames == [] or not native.available()
+
+
+def test_strings_and_errors_are_the_functions_own() -> None:
+    a, b = tf.constant(["a", "b"]), tf.constant(["a", "c"])
+    assert tf.add(a, b).numpy().tolist() == [b"aa", b"bc"]
+    assert tf.add(a, "!").numpy().tolist() == [b"a!", b"b!"]
+    assert tf.equal(a, b).numpy().tolist() == [True, False]
+    assert tf.not_equal(a, "a").numpy().tolist() == [False, True]
+    for function in (tf.add, tf.equal, tf.not_equal, tf.truediv, tf.math.mod, tf.reduce_sum, tf.nn.gelu):
+        wrong_operands = [(tf.constant(["a"]), tf.constant([1.0])), (tf.constant([1.0, 2.0]), tf.constant([1.0] * 3))]
+        for operands in wrong_operands if function not in (tf.reduce_sum, tf.nn.gelu) else [(tf.constant(["a"]),)]:
+            with pytest.raises((tf.errors.InvalidArgumentError, TypeError)) as direct:
+                function(*operands)
+            with pytest.raises((tf.errors.InvalidArgumentError, TypeError)) as by_name:
+                function(*operands, name="n")
+            said = [str(error.value).replace(', name="n"', "").split("\n")[0] for error in (direct, by_name)]
+            assert said[0] == said[1]
+            assert said[0].startswith(function.__name__)
 
 
 def test_calls_by_position_skip_the_python_function() -> None:
@@ -101,7 +138,7 @@ def test_calls_by_position_skip_the_python_function() -> None:
     def fail(*args: object, **options: object) -> None:
         raise AssertionError("it was called")
 
-    guarded = native.guard(fail, "exp", direct=(entries.ENTRIES[ops.exp], 1))
+    guarded = native.guard(fail, "exp", direct=entries.ENTRIES[ops.exp])
     x = tf.constant([0.5, -1.0])
     if native.available():
         np.testing.assert_array_equal(guarded(x), tf.exp(x=x))

@@ -9,6 +9,7 @@ import linecache
 import os
 import subprocess
 import sys
+import textwrap
 import time
 import uuid
 import weakref
@@ -304,6 +305,46 @@ def test_loop_options():
         return v
     assert int(tf.function(limited, fallback=False)(tf.constant(5))) == 2
     assert tf.function(grown, fallback=False)(tf.constant(2)).numpy().tolist() == [1, 2, 2, 3]
+
+
+BLOCKS = {
+    "if": "if x > 0.0:\n STATEMENT", "known": "if True:\n STATEMENT", "with": "with tf.name_scope('n'):\n STATEMENT",
+    "try": "try:\n STATEMENT\nfinally:\n y = y + 1.0", "finally": "try:\n y = y + 1.0\nfinally:\n STATEMENT",
+    "except": "try:\n y = y + 1.0\nexcept ValueError:\n STATEMENT", "match": "match 1:\n case 1:\n  STATEMENT",
+    "function": "def inner():\n STATEMENT\ninner()", "loop": "for _ in range(2):\n STATEMENT",
+    "staged loop": "for _ in tf.range(2):\n STATEMENT", "nested": "if x > 0.0:\n if x > 1.0:\n  STATEMENT"}
+STATEMENTS = {"directive": "tf.autograph.experimental.set_loop_options(parallel_iterations=5)", "text": "'text'",
+              "dots": "...", "pass": "pass", "declared": "w: int", "global": "global names", "name": "x"}
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+@pytest.mark.parametrize("block", BLOCKS)
+def test_blocks_of_one_statement_that_does_nothing(block, statement, tmp_path):
+    body = textwrap.indent(BLOCKS[block].replace("STATEMENT", STATEMENTS[statement]), "        ")
+    file = tmp_path / "program.py"
+    file.write_text(f"def fn(x):\n    y = x\n    for _ in tf.range(3):\n{body}\n        y = y * 2.0\n    return y\n")
+    space = {"tf": tf}
+    exec(compile(file.read_text(), str(file), "exec"), space)
+    x = tf.constant(1.5)
+    assert tf.function(space["fn"], fallback=False)(x).numpy() == space["fn"](x).numpy()
+
+
+def test_functions_that_have_a_docstring_alone():
+    def nothing(x):
+        """Does nothing."""
+
+    def dots(x):
+        ...
+
+    def calls(x):
+        def hook(value):
+            """Does nothing."""
+        hook(x)
+        return x + 1.0
+    for fn in (nothing, dots):
+        assert tf.function(fn, fallback=False)(tf.constant(1.0)) is None
+    assert tf.function(calls, fallback=False)(tf.constant(1.0)).numpy() == 2.0
+    assert tf.autograph.to_graph(nothing).__doc__ == "Does nothing."
 
 
 def test_known_conditions_leave_no_branches():

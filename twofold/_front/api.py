@@ -40,17 +40,21 @@ def public(fn: F) -> F:
     return native.guard(fn)  # type: ignore[return-value]
 
 
-def public_op(op: Op) -> Callable[[F], F]:
+def public_op(op: Op, own: bool = False) -> Callable[[F], F]:
     """Make the decorated function public, which without further arguments does nothing but hand its first ones on to
-    `op`.
+    `op`, where these are tensors that the op's native entry computes.
 
-    Calls with just these arguments go to the op's native entry at once, where it has one, and where the function has
-    the op's name, which is what errors of the entry say.
+    Calls with just these arguments go to an entry at once, where the op has one.
+
+    Args:
+        own: whether the function, and not the op, is called with what the entry does not compute: as it must be where
+            it does something else with that, such as strings. So it is in any case where the function has another name
+            than the op, since errors of the entry say a name.
     """
-    entry = entries.ENTRIES.get(op)
-
     def make(fn: F) -> F:
-        direct = None if entry is None or fn.__name__.rstrip("_") != op.name else (entry, len(op.params))
+        direct = entries.ENTRIES.get(op)
+        if direct is not None and (own or fn.__name__.rstrip("_") != op.name):
+            direct = entries.another(op, fn)
         return native.guard(fn, direct=direct)  # type: ignore[return-value]
     return make
 

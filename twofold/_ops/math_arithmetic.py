@@ -22,7 +22,7 @@ __all__ = ["abs", "accumulate_n", "add", "add_n", "divide", "divide_no_nan", "fl
 _ADDED_AT_ONCE = 8  # a kernel is made for each number of operands up to this
 
 
-@public
+@public_op(ops.add, own=True)
 def add(x: Any, y: Any, name: str | None = None) -> Any:
     """Adds `x` and `y`, elementwise; integers wrap around, strings are put one behind the other.
 

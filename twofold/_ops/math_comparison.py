@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._front.api import public, public_op
+from twofold._front.api import public_op
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 
@@ -20,7 +20,7 @@ def any_string(*values: Any) -> bool:
     return any(isinstance(v, (str, bytes)) or getattr(v, "dtype", None) is dt.string for v in values)
 
 
-@public
+@public_op(ops.equal, own=True)
 def equal(x: Any, y: Any, name: str | None = None) -> Any:
     """Whether `x == y`, elementwise; NaN equals nothing.
 
@@ -39,7 +39,7 @@ def equal(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.string_equal(x, y) if any_string(x, y) else ops.equal(x, y)
 
 
-@public
+@public_op(ops.not_equal, own=True)
 def not_equal(x: Any, y: Any, name: str | None = None) -> Any:
     """Whether `x != y`, elementwise; NaN differs from everything.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from twofold._front.api import axis_arg, axis_span, one_int, public, tensor
+from twofold._front.api import axis_arg, axis_span, one_int, public, public_op, tensor
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.op import Op
@@ -31,7 +31,7 @@ def _axis(axis: Any, x: Any) -> int:
     return one_int(axis, "axis", axis_span(x))
 
 
-@public
+@public_op(ops.reduce_sum, own=True)
 def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
     """Adds up elements along axes.
 
@@ -56,7 +56,7 @@ def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
     return _reduced(ops.reduce_sum, input_tensor, axis, keepdims)
 
 
-@public
+@public_op(ops.reduce_mean, own=True)
 def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
     """Mean of the elements along axes.
 
@@ -81,7 +81,7 @@ def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False, nam
     return _reduced(ops.reduce_mean, input_tensor, axis, keepdims)
 
 
-@public
+@public_op(ops.reduce_prod, own=True)
 def reduce_prod(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
     """Multiplies elements along axes. Gradients are right also where elements are zero.
 
@@ -102,7 +102,7 @@ def reduce_prod(input_tensor: Any, axis: Any = None, keepdims: bool = False, nam
     return _reduced(ops.reduce_prod, input_tensor, axis, keepdims)
 
 
-@public
+@public_op(ops.reduce_max, own=True)
 def reduce_max(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
     """Largest of the elements along axes; NaN where one of them is. Equal elements share the gradient.
 
@@ -123,7 +123,7 @@ def reduce_max(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
     return _reduced(ops.reduce_max, input_tensor, axis, keepdims)
 
 
-@public
+@public_op(ops.reduce_min, own=True)
 def reduce_min(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
     """Smallest of the elements along axes; NaN where one of them is. Equal elements share the gradient.
 
@@ -144,7 +144,7 @@ def reduce_min(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
     return _reduced(ops.reduce_min, input_tensor, axis, keepdims)
 
 
-@public
+@public_op(ops.reduce_any, own=True)
 def reduce_any(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
     """Whether any element along axes is true.
 
@@ -165,7 +165,7 @@ def reduce_any(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
     return _reduced(ops.reduce_any, input_tensor, axis, keepdims)
 
 
-@public
+@public_op(ops.reduce_all, own=True)
 def reduce_all(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
     """Whether all elements along axes are true.
 
@@ -186,7 +186,7 @@ def reduce_all(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
     return _reduced(ops.reduce_all, input_tensor, axis, keepdims)
 
 
-@public
+@public_op(ops.reduce_logsumexp, own=True)
 def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
     """log(sum(exp(x))) along axes, without overflow or underflow.
 
@@ -263,7 +263,7 @@ def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
     return ops.where(none, zero, ops.sqrt(ops.where(none, tensor(1, variance.dtype), variance)))
 
 
-@public
+@public_op(ops.reduce_euclidean_norm, own=True)
 def reduce_euclidean_norm(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
     """Square root of the sum of squares along axes; its gradient at zero is zero.
 

@@ -125,7 +125,7 @@ def selu(features: Any, name: str | None = None) -> Any:
     return ops.selu(features)
 
 
-@public
+@public_op(ops.gelu, own=True)
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Any:
     """`features` times the probability that a standard normal variable stays below them, elementwise.
 
@@ -149,7 +149,7 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> A
     return ops.gelu_tanh(features) if approximate else ops.gelu(features)
 
 
-@public
+@public_op(ops.silu, own=True)
 def silu(features: Any, beta: Any = 1.0, name: str | None = None) -> Any:
     """`features * sigmoid(beta * features)`, elementwise.
 
