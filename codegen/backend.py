@@ -12,7 +12,7 @@ The processor's backend is `runtime/cpu.py`'s, the one that runs loop IR as it i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -156,7 +156,8 @@ class Backend(ABC):
         """A callable that runs a plan."""
 
     @abstractmethod
-    def program(self, graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -> CompiledGraph:
+    def program(self, graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str,
+                sizes: Mapping[str, int]) -> CompiledGraph:
         """A callable that runs a graph of supported nodes, which is planned for it unless that was done before.
 
         Args:
@@ -164,6 +165,8 @@ class Backend(ABC):
                 after memory given away was written.
             origin: the graph that passes made `graph` of, by which it is kept.
             label: stands for those passes.
+            sizes: what symbols stand for in the first run, as far as that is known. It may tell how good code should
+                be, and nothing else.
         """
 
     def stored(self, graph: g.Graph, donate: dict[int, int], label: str) -> CompiledGraph | None:

@@ -83,7 +83,7 @@ class Step:
 
     def memory(self) -> list[Memory]:
         """The values, and other memory, that the arguments are addresses of."""
-        arguments = [a.value if isinstance(a, Within) else a for a in self.arguments]
+        arguments = [a.value if type(a) is Within else a for a in self.arguments if type(a) is not int]
         return [a for a in arguments if isinstance(a, (g.Value, PartialResults, Work))]
 
     def written(self) -> list[Memory]:

@@ -62,7 +62,9 @@ class EntryWriter(sizes.Arithmetic):
         if self.table is not None:
             sizes.compiled_as_written(self.fn)
         self.buffers, self.values, self.arena, self.threads = self.given()
+        self.arena_at = self.b.ptrtoint(self.arena, _I64)  # the address of the arena
         super().__init__(self.b, self.values, plan.symbols)
+        self.products(plan.graph)
         self.sums(plan.sums)
         self.addresses: dict[Memory, ir.Value] = {}
         self.polled: ir.Value | None = None  # the words that `poll` counts in
@@ -90,12 +92,16 @@ class EntryWriter(sizes.Arithmetic):
             self.fn.blocks.remove(self.failed)
 
     def prepare(self) -> None:
-        """Computes all sizes and addresses where the entry begins, so that they hold in every branch."""
+        """Computes all sizes and addresses where the entry begins, so that they hold in every branch. Addresses that
+        steps get from the table alone are none of them."""
         for size in self.plan.sizes():
             self.size(size)
-        memory = [a for step in self.plan.steps for a in step.memory()]
+            self.cut()
+        memory = [a for n, step in enumerate(self.plan.steps) if n in self.moving or n not in self.rows
+                  for a in step.memory()]
         for owner in self.plan.owners([*memory, *self.plan.touched()]):
             self.address(owner)
+            self.cut()
 
     def tabulate(self, table: StepTable) -> None:
         """Brings all steps into the table, and what has to be computed into its values."""
@@ -107,6 +113,7 @@ class EntryWriter(sizes.Arithmetic):
             self.prepare()
         for place, of in table.computed.items():
             table.store(self.b, place, self.argument(of))
+            self.cut()
 
     def row(self, table: StepTable, number: int) -> Row:
         """A step of the table; its arguments that lie in slots get places of their own."""
@@ -188,7 +195,7 @@ class EntryWriter(sizes.Arithmetic):
             private: numbers of which each thread gets its own.
         """
         b = self.b
-        given = [b.ptrtoint(self.buffers, _I64), b.ptrtoint(self.values, _I64), b.ptrtoint(self.arena, _I64),
+        given = [b.ptrtoint(self.buffers, _I64), b.ptrtoint(self.values, _I64), self.arena_at,
                  b.ptrtoint(self.threads, _I64)]
         given += [self.number(value) for value in private]
         parts = b.select(b.icmp_unsigned("<", units, most), units, most)
@@ -339,7 +346,7 @@ class EntryWriter(sizes.Arithmetic):
             if of in self.plan.buffers:
                 address = b.load(b.gep(self.buffers, [_I64(self.plan.buffers[of])], source_etype=_I64), typ=_I64)
             else:
-                address = b.add(b.ptrtoint(self.arena, _I64), self.size(self.plan.offsets[of]))
+                address = b.add(self.arena_at, self.size(self.plan.offsets[of]))
             self.addresses[of] = address
         return address
 

@@ -21,7 +21,8 @@ from .llvm_writer import TextBuilder
 
 __all__ = ["BOUND", "Arithmetic", "write_plan", "compiled_as_written"]
 
-_LONG = 1000  # instructions from which optimising them would take longer than running them ever will
+_LONG = 400  # instructions from which optimising them would take longer than running them ever will
+_BLOCK = 100  # instructions of a block at most, where there are many
 _I64, _F64, _PTR = ir.IntType(64), ir.DoubleType(), ir.PointerType()
 BOUND = 1 << 62  # of sizes that are checked: half of what int64 holds
 
@@ -42,6 +43,7 @@ class Arithmetic:
         self.b, self._values, self._symbols, self._checked = builder, values, list(symbols), checked
         self.overflow: ir.Value = ir.IntType(1)(0)
         self._computed: dict[Dim | Atom | Mono, ir.Value] = {}
+        self._factors: dict[DimLike, tuple[Dim, Dim, Dim]] = {}  # by products without their numbers
 
     def size(self, size: DimLike) -> ir.Value:
         """The value of a size."""
@@ -55,12 +57,17 @@ class Arithmetic:
     def _sum(self, size: Dim) -> ir.Value:
         """The value of a size that is not known yet. Strides of an array are multiples of one sum, and sizes are often
         the same but for a number: the sum is computed once."""
-        whole, rest = without_number(size)
-        if rest and len(size.terms) > 2:
-            return self._add(self.size(whole), _I64(rest))
-        scale = math.gcd(*[factor for _, factor in size.terms])
+        scale = _content(size)
         if scale > 1 and len(size.terms) > 1:
             return self._mul(self.size(divided(size, scale)), _I64(scale))
+        whole, rest = without_number(size)
+        product, *factors = self._factors.get(whole, (None,))
+        if product == size:
+            return self._mul(*map(self.size, factors))
+        if product is not None:
+            return self._add(self.size(product), _I64(rest - without_number(product)[1]))
+        if rest and len(size.terms) > 2:
+            return self._add(self.size(whole), _I64(rest))
         total: ir.Value | None = None
         for mono, factor in size.terms:
             part = self._product(mono)
@@ -69,6 +76,7 @@ class Arithmetic:
             elif part is None:
                 part = _I64(1)
             total = part if total is None else self._add(total, part)
+            self.cut()
         return total
 
     def sums(self, running: Sequence[tuple[DimLike, DimLike, DimLike]]) -> None:
@@ -76,6 +84,34 @@ class Arithmetic:
         for first, second, both in running:
             if isinstance(both, Dim) and both not in self._computed:
                 self._computed[both] = self._add(self.size(first), self.size(second))
+                self.cut()
+
+    def products(self, graph: g.Graph) -> None:
+        """Notes of how many elements a graph's values are, to compute that as the products that it is: multiplied out,
+        as expressions are kept, that of two sums of three parts has nine."""
+        if not self._symbols:
+            return
+        values = [*graph.inputs, *[v for node in graph.walk() for v in node.outputs]]
+        for dims in dict.fromkeys([tuple([d for d in v.dims if isinstance(d, Dim)]) for v in values]):
+            product: Dim | None = None
+            for d in dims:
+                factor = divided(d, _content(d))  # a product of factors without a common number has none, either
+                if product is None:
+                    product = factor
+                    continue
+                both = product * factor
+                assert isinstance(both, Dim)
+                if len(both.terms) > 2:
+                    self._factors.setdefault(without_number(both)[0], (both, product, factor))
+                product = both
+
+    def cut(self) -> None:
+        """Goes on in a block of its own where the one at hand is long: what LLVM takes for code that is compiled as it
+        is written grows with the square of the length of blocks. Where code is optimised, they become one again."""
+        if len(self.b.block.instructions) >= _BLOCK:
+            following = self.b.append_basic_block("more")
+            self.b.branch(following)
+            self.b.position_at_end(following)
 
     def bounded(self, size: DimLike) -> ir.Value:
         """The value of a size; `overflow` says whether it is within the bounds, too."""
@@ -126,6 +162,11 @@ class Arithmetic:
         return value
 
 
+def _content(d: Dim) -> int:
+    """The largest number that divides all of a size's parts."""
+    return math.gcd(*[factor for _, factor in d.terms])
+
+
 def _floor_divided(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
     """x // y as Python rounds it; 0 where y is 0."""
     if isinstance(y, ir.Constant):
@@ -161,14 +202,17 @@ def write_plan(module: ir.Module, symbols: Sequence[str], out: Sequence[DimLike]
     fn.attributes.add("nounwind")
     b = TextBuilder(fn.append_basic_block("plan"))
     numbers = Arithmetic(b, fn.args[0], symbols)
+    numbers.products(graph)
     numbers.sums(sums)
     for n, size in enumerate(out):
         b.store(numbers.size(size), b.gep(fn.args[1], [_I64(n)], source_etype=_I64))
+        numbers.cut()
     holds: ir.Value = ir.IntType(1)(1)
     bound = graph.symbols()
     for guard in graph.guards:
         if guard.symbols() <= bound:
             holds = b.and_(holds, b.icmp_signed(guard.op, numbers.size(guard.left), numbers.size(guard.right)))
+            numbers.cut()
     b.ret(b.zext(holds, _I64))
-    if len(b.block.instructions) >= _LONG:
+    if sum([len(block.instructions) for block in fn.blocks]) >= _LONG:
         compiled_as_written(fn)

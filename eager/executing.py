@@ -6,7 +6,7 @@ told of what happens inside: who calls a compiled graph records it as one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -41,13 +41,13 @@ def place(choose: Choose | None) -> None:
 
 
 def executable(graph: g.Graph, donate: dict[int, int] | None = None, improve: Improve | None = None,
-               label: str = "", backend: Backend | None = None) -> Executable:
+               label: str = "", backend: Backend | None = None, sizes: Mapping[str, int] | None = None) -> Executable:
     """The program of `graph`, on the processor unless a backend is named; see `runtime.program.Executable`."""
     from twofold.runtime.cpu import cpu  # imports compilers, which eager code does not need
     from twofold.runtime.program import Executable
 
     backend = cpu if backend is None else backend
-    return Executable(graph, Host(backend), backend, donate, improve, label)
+    return Executable(graph, Host(backend), backend, donate, improve, label, sizes)
 
 
 def backend_for(memory: Sequence[Any]) -> Backend | None:

@@ -71,10 +71,17 @@ Terms: TypeAlias = tuple[tuple[Mono, int], ...]
 _atom_key = operator.attrgetter("key")
 
 
-def _order(term: tuple[Mono, int]) -> tuple[int, tuple[tuple[int, str, str], ...]]:
+_Place: TypeAlias = tuple[int, tuple[tuple[int, str, str], ...]]
+
+
+@lru_cache(maxsize=4096)
+def _place(mono: Mono) -> _Place:
     """Higher degree first, then by atoms: an order that products respect, as polynomial division needs."""
-    mono = term[0]
     return (-len(mono), tuple([a.key for a in mono]))
+
+
+def _order(term: tuple[Mono, int]) -> _Place:
+    return _place(term[0])
 
 
 class Dim:
@@ -306,14 +313,16 @@ def _of_atom(atom: Atom) -> Dim:
     return Dim((((atom,), 1),))
 
 
-def _make(collected: dict[Mono, int]) -> DimLike:
+def _make(collected: dict[Mono, int], ordered: bool = False) -> DimLike:
+    """The sum of some terms; `ordered` says whether they are in the order of a `Dim`."""
     terms = [t for t in collected.items() if t[1]]
     if not terms:
         return 0
     if len(terms) == 1:
         mono, coef = terms[0]
         return Dim(((mono, coef),)) if mono else coef
-    terms.sort(key=_order)
+    if not ordered:
+        terms.sort(key=_order)
     return Dim(tuple(terms))
 
 
@@ -323,7 +332,7 @@ def _add(a: Dim, b: DimLike, sign: int) -> DimLike:
     collected = dict(a.terms)
     for mono, coef in terms_of(b):
         collected[mono] = collected.get(mono, 0) + sign * coef
-    return _make(collected)
+    return _make(collected, len(collected) == len(a.terms))  # which it is where no product is new
 
 
 def _shifted(d: Dim, by: int) -> Dim:
@@ -341,6 +350,7 @@ def _scaled(d: Dim, factor: int) -> DimLike:
     return Dim(tuple([(m, c * factor) for m, c in d.terms])) if factor else 0
 
 
+@lru_cache(maxsize=4096)
 def _product(a: Dim, b: Dim) -> DimLike:
     return from_terms((product_of(m, o), c * k) for m, c in a.terms for o, k in b.terms)
 

@@ -17,7 +17,7 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, cast
@@ -100,7 +100,7 @@ class Native:
 
     @classmethod
     def of_graph(cls, graph: g.Graph, backend: Backend, donate: dict[int, int] | None = None,
-             origin: g.Graph | None = None, label: str = "") -> Native:
+                 origin: g.Graph | None = None, label: str = "", sizes: Mapping[str, int] | None = None) -> Native:
         """The program of a graph, from disk or compiled now.
 
         Args:
@@ -110,11 +110,13 @@ class Native:
                 written, so that a failed run leaves everything as it was.
             origin: the graph that passes made `graph` of, by which it is found on disk.
             label: stands for those passes.
+            sizes: what symbols stand for in the first run, as far as that is known. Where that does much, no code of
+                the first tier is made.
         """
         origin = graph if origin is None else origin
         key = _key(origin, donate or {}, label)
         stored = _read_stored(key)
-        about, code = stored or _compiled(graph, backend, donate or {}, origin, key)
+        about, code = stored or _compiled(graph, backend, donate or {}, origin, key, sizes or {})
         return cls(graph, about, code, origin, stored is not None, key)
 
     @classmethod
@@ -293,7 +295,7 @@ def _store(key: str | None, about: Description, code: ProgramCode) -> None:
 
 
 def _compiled(graph: g.Graph, backend: Backend, donate: dict[int, int], origin: g.Graph,
-              key: str | None) -> tuple[Description, ProgramCode]:
+              key: str | None, sizes: Mapping[str, int]) -> tuple[Description, ProgramCode]:
     """The description and code of a graph's program, which are stored under `key`."""
     lines = {id(node.loc): n for n, node in enumerate(origin.walk())}  # passes keep the objects
     with _without_collections():
@@ -302,7 +304,10 @@ def _compiled(graph: g.Graph, backend: Backend, donate: dict[int, int], origin: 
                                    parts=_PARTS * threads.available_cpus())
         about = describe(compiled.plan, lambda node: None if node.loc is None else lines.get(id(node.loc)))
         endable = bool(interrupts.poll_words()) or not any(step.loops for step in compiled.plan.steps)
-        first = tiers.enabled() and endable and (isinstance(about.own, Dim) or about.own < tiers.AT_ONCE)
+        own = about.own
+        if isinstance(own, Dim) and own.symbols() <= sizes.keys():
+            own = own.evaluate(sizes)
+        first = tiers.enabled() and endable and (isinstance(own, Dim) or own < tiers.AT_ONCE)
         code = _machine_code([compiled.module, *compiled.others], about.libraries, _is_shared(about.work),
                              compiled.plan.is_long, first, _settled(about))
     _store(key, about, code)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,10 +77,11 @@ class CPU(backend.Backend):
 
         return Native.of(plan)
 
-    def program(self, graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -> Native:
+    def program(self, graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str,
+                sizes: Mapping[str, int]) -> Native:
         from .compiled import Native
 
-        return Native.of_graph(graph, self, donate, origin, label)
+        return Native.of_graph(graph, self, donate, origin, label, sizes)
 
     def stored(self, graph: g.Graph, donate: dict[int, int], label: str) -> Native | None:
         from .compiled import Native

@@ -8,7 +8,7 @@ of a reduction (`codegen/gpu_fused.py`), and products and convolutions are of ti
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,7 +68,8 @@ class CUDA(backend.Backend):
 
         return CudaProgram(plan, self.gpu)
 
-    def program(self, graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -> CudaProgram:
+    def program(self, graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str,
+                sizes: Mapping[str, int]) -> CudaProgram:
         from twofold.codegen import planner
 
         return self.compile(planner.plan(graph, self, donate, intact=True))

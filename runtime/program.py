@@ -9,7 +9,7 @@ Arrays go in and come out; what runs a node that is not native is handed in by t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -59,7 +59,7 @@ class Executable:
     """
 
     def __init__(self, graph: g.Graph, host: Host, backend: Backend, donate: dict[int, int] | None = None,
-                 improve: Improve | None = None, label: str = "") -> None:
+                 improve: Improve | None = None, label: str = "", sizes: Mapping[str, int] | None = None) -> None:
         """Args:
             graph: what to run.
             host: runs a node that is not native: `(node, arrays, sizes) -> arrays`; it notes sizes that the node binds.
@@ -69,7 +69,9 @@ class Executable:
             improve: passes, which work in place on a copy of the graph; they need not run where the program is found
                 on disk.
             label: stands for `improve`.
+            sizes: see `Backend.program`.
         """
+        sizes = sizes or {}
         self.backend, self.host, self.donate = backend, host, donate or {}
         self.graph = graph
         self._origin, self._improve, self._label = graph, improve, label
@@ -87,12 +89,12 @@ class Executable:
         self.last = self._last_uses()
         self._assumed = self._assumptions()
         if _is_native(graph, self.parts):
-            self.whole = backend.program(graph, self.donate, origin, label)
+            self.whole = backend.program(graph, self.donate, origin, label, sizes)
         else:
             for part in self.parts:
                 if isinstance(part, _Segment):
                     piece = _subgraph(graph, part)
-                    part.run = backend.program(piece, {}, piece, "")
+                    part.run = backend.program(piece, {}, piece, "", sizes)
 
     def on(self, backend: Backend, host: Host) -> Executable:
         """The same graph for another backend, whose host runs what it leaves; it gives no memory away."""

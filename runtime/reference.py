@@ -183,7 +183,8 @@ class Reference(backend.Backend):
     def compile(self, plan: Plan) -> Interpreted:
         return Interpreted(plan)
 
-    def program(self, graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -> Interpreted:
+    def program(self, graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str,
+                sizes: Mapping[str, int]) -> Interpreted:
         from twofold.codegen import planner
 
         return Interpreted(planner.plan(graph, self, donate, intact=True))

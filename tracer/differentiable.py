@@ -26,6 +26,7 @@ from twofold.ir.autodiff import Backward, Linearised, vjp
 from twofold.ir.connection import of_outputs
 from twofold.ir.dims import Shape
 from twofold.ir.grad import nothing
+from twofold.ir.replay import bind_sizes
 from twofold.ir.sums import Link
 
 from .following import followed
@@ -92,7 +93,10 @@ class Differentiable:
     def run(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         """The outputs for tensors; recorders are not told."""
         if self._program is None:
-            self._program = executable(self.graph, improve=passes.optimise, label="passes")
+            sizes: dict[str, int] = {}
+            for value, tensor in zip(self.graph.inputs, inputs, strict=True):
+                bind_sizes(value.dims, tensor.dims, sizes)
+            self._program = executable(self.graph, improve=passes.optimise, label="passes", sizes=sizes)
         return [wrap(a) for a in execute(self._program, [t._memory for t in inputs])]
 
     @property

@@ -204,7 +204,7 @@ def _launches(graph: g.Graph, backend: Backend, sizes: dict[str, int]) -> list[L
     for piece in pieces(graph, backend):
         if isinstance(piece, g.Node):
             continue
-        for launch in backend.program(piece, {}, piece, "").launches(sizes):  # type: ignore[attr-defined]  # a GPU's
+        for launch in backend.program(piece, {}, piece, "", sizes).launches(sizes):  # type: ignore[attr-defined]  # a GPU's
             ops = tuple([item.name for item in launch.step.items]) or (
                 () if launch.step.node is None else (launch.step.node.op.name,))
             notes.append(LaunchNote(launch.step.name, ops, launch.grid, launch.block, *launch.function.resources))

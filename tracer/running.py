@@ -19,6 +19,7 @@ from twofold.eager.variable import Variable
 from twofold.ir import graph as g
 from twofold.ir import nest, passes
 from twofold.ir.dims import Dim
+from twofold.ir.replay import bind_sizes
 from twofold.ir.spec import TensorSpec
 from twofold.runtime import program_call
 from twofold.runtime.program_call import Variant
@@ -65,11 +66,17 @@ class Runner:
         variant: the table by which native code calls it; None where it cannot.
     """
 
-    def __init__(self, traced: Runnable, fast_math: bool = False) -> None:
+    def __init__(self, traced: Runnable, fast_math: bool = False, leaves: Sequence[Tensor] = ()) -> None:
+        """Args:
+            leaves: the tensors of the first call, as far as there is one.
+        """
         self.traced = traced
+        sizes: dict[str, int] = {}
+        for value, leaf in zip(traced.graph.inputs, leaves, strict=False):  # captured tensors follow
+            bind_sizes(value.dims, leaf.dims, sizes)
         label = _label(fast_math)
         self.program = executable(traced.graph, _donations(traced), improve=lambda graph: passes.optimise(
-            graph, fast_math=fast_math), label=label)
+            graph, fast_math=fast_math), label=label, sizes=sizes)
         self.graph = self.program.graph
         self.call: PythonFunction = self.slowly
         variant = self._variant()

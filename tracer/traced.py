@@ -168,7 +168,7 @@ class Traced:
         return self._run(leaves) if not watching.watchers else watching.watched(self, leaves, self._run)
 
     def _run(self, leaves: Sequence[Tensor]) -> Structure:
-        return self.step(leaves, self.execute) if record.active.get() else self.runner.call(*leaves)
+        return self.step(leaves, self.execute) if record.active.get() else self._made_runner(leaves).call(*leaves)
 
     def step(self, leaves: Sequence[Tensor], run: Callable[[list[Tensor]], Sequence[Tensor]],
              outer: Sequence[Tensor] = ()) -> Structure:
@@ -208,10 +208,14 @@ class Traced:
     @property
     def runner(self) -> Runner:
         """The runner that executes the trace while no recorder watches."""
+        return self._made_runner()
+
+    def _made_runner(self, leaves: Sequence[Tensor] = ()) -> Runner:
+        """The runner, made now if there is none: for a call with these tensors, where one is about to be."""
         if self._runner is None:
             with self._compiling:
                 if self._runner is None:
-                    self._runner = Runner(self, self.fast_math)
+                    self._runner = Runner(self, self.fast_math, leaves)
         return self._runner
 
     @property

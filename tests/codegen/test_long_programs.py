@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from llvmlite import ir
 
 import twofold as tf
-from twofold.codegen import planner
+from twofold.codegen import llvm_module, planner, sizes
+from twofold.ir import dims, passes
+from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
-from twofold.ir import passes
 from twofold.runtime import compiled
 from twofold.runtime.cpu import cpu
+from twofold.runtime.image import Image
 from twofold.tracer.page import timing
 
 STEPS = 60
@@ -155,3 +160,58 @@ def test_steps_of_long_programs_are_timed() -> None:
     native = timing._TimedProgram(graph)
     native([x.numpy(), np.array([5, 0, 3, 3, 1, 2], np.int32)], {})
     assert len(native.counts) >= STEPS and sum(map(bool, native.counts)) >= STEPS
+
+
+def computed(symbols: dict[str, int], out: list[dims.DimLike], graph: g.Graph) -> tuple[list[int], str]:
+    """What the function `plan` writes, and the text of its module."""
+    module = ir.Module()
+    sizes.write_plan(module, list(symbols), out, graph)
+    image = Image([llvm_module.first_tier(module)[0]], ["plan"])
+    plan = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(image.address("plan"))
+    given, numbers = (ctypes.c_int64 * len(symbols))(*symbols.values()), (ctypes.c_int64 * len(out))()
+    assert plan(ctypes.addressof(given), ctypes.addressof(numbers)) == 1
+    return list(numbers), str(module)
+
+
+def windows(count: int) -> tuple[g.Graph, list[dims.DimLike]]:
+    """A graph whose values are as large as results of windows over images are, and their sizes and the like."""
+    graph, out = g.Graph(), list[dims.DimLike]()
+    high, wide, deep = (dims.symbol(name) for name in ("h", "w", "d"))
+    for n in range(count):
+        rows, columns = high - (high + n) // 2 - n % 3, 2 * wide - (wide + 4 * n) // 3 - 1
+        shape = [3 + n, rows, columns, *([deep - n] if n % 4 == 3 else [])]
+        graph.add_input(shape, dt.float32)
+        size = math.prod(shape)
+        out += [size, size + 7, 4 * size - 64, size * n - size // 5]
+    return graph, out
+
+
+def test_sizes_have_the_values_of_their_expressions() -> None:
+    """However they are computed: as the products that they were, or term by term."""
+    graph, out = windows(9)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        values = dict(zip(("h", "w", "d"), rng.integers(0, 300, 3).tolist(), strict=True))
+        wrapped = [(dims.evaluate((d,), values)[0] + (1 << 63)) % (1 << 64) - (1 << 63) for d in out]
+        assert computed(values, out, graph)[0] == wrapped
+
+
+def test_products_of_sizes_are_not_multiplied_out() -> None:
+    graph, out = windows(8)
+    values = {"h": 50, "w": 60, "d": 70}
+    few, many = computed(values, out[::4], graph), computed(values, out[::4], g.Graph())
+    assert few[0] == many[0]
+    assert few[1].count(" = mul ") * 2 < many[1].count(" = mul ")
+
+
+def test_blocks_of_long_entries_are_short() -> None:
+    """LLVM takes the square of their length for code that it compiles as it is written."""
+    def means(x: tf.Tensor) -> tf.Tensor:
+        return tf.add_n([tf.reduce_mean(tf.tanh(x[n // 8:, n % 8:])) for n in range(STEPS)])
+    graph = tf.function(means).get_concrete_function(tf.TensorSpec([None, None, 3])).graph
+    made = compiled.compile_program(graph, cpu, "entry", {})
+    for name in ("entry", "plan"):
+        body = made.module.partition(f'define i64 @"{name}"(')[2].partition("\n}")[0]
+        lengths = [block.count("\n") for block in re.split(r"\n\"?[\w.]+\"?:", body)]
+        assert sum(lengths) > 300
+        assert max(lengths) < 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -128,6 +129,25 @@ def test_runs_that_do_much_are_compiled_in_full(folder: Path) -> None:
     assert native.is_first
     much = native([np.ones(1 << 20, np.float32)], {"n": 1 << 20})[0]
     assert not native.is_first and (much == small[0]).all()
+
+
+@pytest.mark.parametrize("taped", [False, True])
+def test_no_first_tier_is_made_for_a_first_call_that_does_much(folder: Path, monkeypatch: pytest.MonkeyPatch,
+                                                               taped: bool) -> None:
+    made = list[bool]()
+    before = llvm_module.first_tier
+
+    def first_tier(module: str) -> tuple[bytes, bytes]:
+        made.append(True)
+        return before(module)
+    monkeypatch.setattr(llvm_module, "first_tier", first_tier)
+    for count, firsts in ((1 << 20, 0), (7, 1)):
+        made.clear()
+        function = tf.function(lambda x, c=count: tf.tanh(x) * c, input_signature=[tf.TensorSpec([None])])
+        with tf.GradientTape() if taped else contextlib.nullcontext():
+            result = function(tf.fill([count], 0.5))
+        assert len(made) == firsts
+        np.testing.assert_allclose(result.numpy(), count * np.tanh(0.5), rtol=1e-6)
 
 
 def test_loops_that_run_long_begin_again_in_better_code(folder: Path) -> None:
