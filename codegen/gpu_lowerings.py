@@ -21,6 +21,7 @@ from .kernels.windows import Geometry, geometry
 from .layout import Layout
 from .operands import Argument, Run, Within, Work
 from .placer import Placer
+from .structured import place_cross_entropy, place_softmax
 from .structured_products import transposed
 from .structured_windows import window_of
 from .units import Source
@@ -28,6 +29,17 @@ from .units import Source
 __all__ = ["LOWERINGS"]
 
 LOWERINGS: dict[str, Lowering] = {}
+
+
+# -- rows ---------------------------------------------------------------------------------------------
+@lowering("softmax", "log_softmax", table=LOWERINGS)
+def _softmax(p: Placer) -> None:
+    place_softmax(p, by_team=True)
+
+
+@lowering("sparse_cross_entropy", table=LOWERINGS)
+def _cross_entropy(p: Placer) -> None:
+    place_cross_entropy(p, by_team=True)
 
 
 # -- convolution --------------------------------------------------------------------------------------

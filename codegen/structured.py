@@ -24,7 +24,7 @@ from .placer import Placer, moved_back
 from .plan_placer import PlanPlacer
 from .units import Source
 
-__all__ = ["install"]
+__all__ = ["install", "place_softmax", "place_cross_entropy"]
 
 _WORK = 16  # of an element of a softmax, in simple operations
 _PLAIN = {1: dt.uint8, 2: dt.uint16, 4: dt.uint32, 8: dt.uint64, 16: dt.uint64}
@@ -37,24 +37,40 @@ def install() -> None:
 # -- softmax ------------------------------------------------------------------------------------------
 @lowering("softmax", "log_softmax")
 def _softmax(p: Placer) -> None:
+    place_softmax(p, by_team=False)
+
+
+def place_softmax(p: Placer, by_team: bool) -> None:
+    """Places a softmax or its logarithm, a row a thread or a team of threads."""
     compute, axis, rank = p.out.dtype.compute, p.attrs["axis"], len(p.out.dims)
     x = p.dense(p.last(p.operands[0], axis), compute)
     out = p.target(compute, x.layout.shape) if axis % rank == rank - 1 else g.Value(x.layout.shape, compute)
     *rows, length = x.layout.shape
-    kernel = p.kernel(softmax.rows, compute, p.node.op.name == "log_softmax")
+    kernel = p.kernel(softmax.rows, compute, p.node.op.name == "log_softmax", *_teams(by_team))
     count, spans = dm.numel(rows), {out: length} if x.layout.offset != 0 else {out: length, x.base: length}
-    p.fill([out], Run(kernel, [out, p.at(x), length], count, length * _WORK, rows=(Rows(count, 1, 1, spans),)))
+    how = () if by_team else (Rows(count, 1, 1, spans),)
+    p.fill([out], Run(kernel, [out, p.at(x), length], count, length * _WORK, rows=how))
     p.give(out, contiguous(out.dims).transpose(moved_back(rank, axis)))
 
 
 @lowering("sparse_cross_entropy")
 def _cross_entropy(p: Placer) -> None:
+    place_cross_entropy(p, by_team=False)
+
+
+def place_cross_entropy(p: Placer, by_team: bool) -> None:
+    """Places cross entropies with labels that are numbers of classes, a row a thread or a team of threads."""
     compute = p.out.dtype.compute
     x, labels = p.dense(p.operands[0], compute), p.dense(p.operands[1])
     out, length = p.target(compute), x.layout.shape[-1]
-    kernel = p.kernel(softmax.cross_entropy, compute, labels.base.dtype)
+    kernel = p.kernel(softmax.cross_entropy, compute, labels.base.dtype, *_teams(by_team))
     p.fill([out], Run(kernel, [out, p.at(x), p.at(labels), length], dm.numel(out.dims), length * _WORK))
     p.give(out)
+
+
+def _teams(by_team: bool) -> tuple[bool, ...]:
+    """What kernels of softmax take for that after all else, by which those that are compiled are known."""
+    return (True,) if by_team else ()
 
 
 # -- gather and scatter -------------------------------------------------------------------------------

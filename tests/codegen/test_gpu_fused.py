@@ -87,6 +87,14 @@ def test_several_chunks() -> None:
     gpu_reference.check(lambda x: tf.reduce_sum(x, 0), [tensor(2, 4100, 2100)])  # a thread for each output's tree
 
 
+def test_rows_of_ops_belong_to_warps() -> None:
+    x, labels = tensor(0, 5, 70), tf.constant([0, 69, 3, 4, 5])
+    for f, given in ((tf.nn.softmax, [x]), (tf.nn.log_softmax, [x]),
+                     (lambda x, y: tf.nn.sparse_softmax_cross_entropy_with_logits(y, x), [x, labels])):
+        plan = gpu_reference.check(f, given)
+        assert [kernel.team for kernel in gpu_reference.kernels(plan)] == [32]
+
+
 def test_neighbours_are_taken_together() -> None:
     plan = gpu_reference.check(lambda x, y: tf.maximum(x, y) + y[0], [tensor(0, 4, 8), tensor(1, 4, 8)])
     assert plan is not None and [step.total for step in plan.steps] == [8]
