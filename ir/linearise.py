@@ -611,9 +611,9 @@ class _Play:
             names = symbols.symbols_in(graph.inputs) - have
         else:
             have, names = set(), symbols.symbols_in(graph.inputs) | self._zero_sizes()
-        if not lin._full:  # gradients for other cotangents may speak of any size that one has
+        if not lin._full:  # gradients for other cotangents may speak of any size that one has, or need what binds one
             smooth = [v for v in (*lin.forward.inputs, *lin.forward.outputs[:lin.count]) if v in lin._reach]
-            names |= symbols.symbols_in(smooth) - have
+            names |= (symbols.symbols_in(smooth) | symbols.needed(graph)) - have
         missing = sorted((symbols.unbound(graph, have) | names) & lin.local)
         del graph.nodes[:front]
         bound = {name for v in graph.inputs for name in symbols.alone(v.dims)}
