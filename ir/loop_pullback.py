@@ -33,6 +33,7 @@ from .linearise import (
     Pullback,
     Scope,
     Starts,
+    one_of,
     reached,
     reaching,
 )
@@ -158,7 +159,10 @@ class LoopPullback(Pullback):
         scope.rename(names)
         self.lin = lin = Linearised(body, active + wanted[count:], active, scope, outer,
                                     tuple([i >= count for i in range(len(operands))]), shapes_bind=False)
-        aliases = {key: holds for key, holds in lin.names().items() if key[0] in self.named}
+        # By the residuals that a round may hand on: what tells it, and what the round gives, by their numbers.
+        self.handed_on = {n: [(lin.number(holds), lin.number(lin.forward.outputs[k])) for k, holds in ways]
+                          for n, ways in lin.handed_on().items()}
+        aliases = {key: holds for key, holds in lin.names(count).items() if key[0] in self.named}
         conditional = [key for key, holds in aliases.items() if holds is not None]
         flags = {key: len(lin.forward.outputs) + n for n, key in enumerate(conditional)}
         lin.forward.outputs += [v for v in aliases.values() if v is not None]
@@ -630,10 +634,12 @@ class LoopPullback(Pullback):
         return carried, operands, [_is_positive(node.regions[0].name + "_grad", body.inputs), body]
 
     def _needed(self, back: Backward) -> list[int]:
-        """The numbers of the residuals that the gradient of a round reads, and of those that tell their sizes."""
+        """The numbers of the residuals that the gradient of a round reads, of those that these may be, and of those
+        that tell their sizes."""
         lin = self.lin
-        return sorted({*back.reads, *[lin.sizes[name] for n in back.reads for name in
-                                      sorted(dm.symbols_of(lin.residuals[n].dims)) if name in lin.sizes]})
+        reads = {*back.reads, *[m for n in back.reads for way in self.handed_on.get(n, ()) for m in way]}
+        return sorted({*reads, *[lin.sizes[name] for n in reads for name in
+                                 sorted(dm.symbols_of(lin.residuals[n].dims)) if name in lin.sizes]})
 
     def _kept(self, residual: int, stacks: dict[int, _Stack]) -> Value:
         """The operand that holds a residual: a stack, or a value that no round changes."""
@@ -695,12 +701,15 @@ class LoopPullback(Pullback):
                     for i, stack in identities.items()}
         places = pasts.before(at, identity)
         reader = ValueReader(inner, pasts.places, pasts.pasts, pasts.first, self.scope.fresh)
-        for n in back.reads:
+        for n in self._needed(back):
             if n in self.past:
                 i, is_next = self.past[n]
                 place = places.get(i) if not is_next else pasts.later[i][1] if i in pasts.later else None
                 values[n] = (pasts.read(inner, lin.residuals[n], i, at, is_next) if place is None else
                              reader.read(i, place, lin.residuals[n], self._first_values(i)))
+        for n in back.reads:
+            for told, given in self.handed_on.get(n, ()):
+                values[n] = one_of(inner, values[told], values[given], values[n], lin.residuals[n])
         popped = {i: v for i, v in identity.items() if seeds[i]}
         begun = self._begun(at, seeds, self._in_round(inner.graph, cotangents, seeds), pairs, sum_of, popped)
         begun += [flag for i, flag in flags.items() if i < self.count]

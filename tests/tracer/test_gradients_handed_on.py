@@ -128,9 +128,91 @@ def by_one_side_alone(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return used(v, y, b)
 
 
-FUNCTIONS = [in_all_rounds, by_inner_rounds, in_some_rounds, forgotten_in_the_last_round, one_round_late,
-             two_rounds_late, exchanged_in_some_rounds, two_names_of_what_a_round_made, of_changing_size,
-             until_it_is_large, by_a_side_of_a_side, by_a_side_of_a_round, by_one_side_alone]
+def made_and_handed_on(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """What a round made is read there and, in some rounds, given to the next."""
+    v, w = tf.sin(b), b
+    for i in tf.range(n):
+        u = tf.sin(v) * b
+        w = tf.exp(u) * u * w
+        if i % 2 == 0:
+            v = u
+    return used(v, w, b)
+
+
+def handed_on_by_either_side(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Under one name or another."""
+    v, x = tf.sin(b), b
+    for i in tf.range(n):
+        u = tf.sin(v) * b
+        w = tf.exp(u) * u
+        if i % 2 == 0:
+            v, x = u, w
+        else:
+            v, x = tf.cos(w), u
+    return used(v, x, b)
+
+
+def made_on_a_side_of_a_round(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """A side of a side hands on what the side made and reads."""
+    y = w = b
+    for i in tf.range(3):
+        if n > 0:
+            u = tf.sin(y)
+            z = u if i > n else tf.cos(y)
+            w = tf.exp(u) * u * z
+            y = z
+        else:
+            w = y * y
+    return used(y, w, b)
+
+
+def made_on_a_side(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """The same without rounds."""
+    y = b
+    if n > 0:
+        u = tf.sin(b)
+        z = u if n > 1 else tf.cos(b)
+        y = z
+        w = tf.exp(u) * u * z
+    else:
+        w = b
+    return used(y, w, b)
+
+
+def handed_on_by_no_rounds(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """A loop within a side gives back what the side made where there is no round."""
+    v = tf.sin(b)
+    y = v
+    if n > 0:
+        u = tf.exp(v) * v
+        y = u
+        for _ in tf.range(n - 1):
+            y = y * v
+        w = u * u * v
+    else:
+        w = b
+    return used(y, w, v, b)
+
+
+def of_sizes_and_handed_on(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Of several sizes."""
+    v, w = tf.sin(b), b
+    for i in tf.range(n):
+        tf.autograph.experimental.set_loop_options(shape_invariants=[(v, tf.TensorShape([None]))])
+        u = v[1:] * tf.cos(v[:-1])
+        w = w * tf.reduce_sum(tf.exp(u) * u) * 0.1
+        if i % 2 == 0:
+            v = u
+        else:
+            v = tf.concat([u * u, v[:2]], 0)
+    return used(v, w, b)
+
+
+FUNCTIONS = [made_and_handed_on, handed_on_by_either_side, made_on_a_side_of_a_round, made_on_a_side,
+             handed_on_by_no_rounds, of_sizes_and_handed_on, in_all_rounds, by_inner_rounds,
+             in_some_rounds, forgotten_in_the_last_round, one_round_late, two_rounds_late, exchanged_in_some_rounds,
+             two_names_of_what_a_round_made, of_changing_size, until_it_is_large, by_a_side_of_a_side,
+             by_a_side_of_a_round, by_one_side_alone]
 
 
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
