@@ -505,6 +505,8 @@ class _Play:
     def _by_names(self, value: Value) -> Value:
         """What stands for a value that may be another one: where it is, that one, so that gradients of this gradient
         find one value with one sum, by whatever names rules read it."""
+        if value not in self.named and (again := self._read_again(value)) is not None:
+            self.named[value] = again
         if value not in self.named:
             ways = [way for way in self.lin.links.get(value, ()) if fits(way[0], value)]
             sides = {(condition, when) for _, condition, when in ways}
@@ -516,6 +518,28 @@ class _Play:
                     chosen = one_of(self.builder, self._read(condition), *pair, value)
             self.named[value] = chosen
         return self.named[value]
+
+    def _read_again(self, value: Value) -> Value | None:
+        """An item of a stack of the surrounding graph read from there once more, so that all who read it have one sum;
+        None for other values."""
+        node = value.node
+        if node is None or not self._is_item(node):
+            return None
+        if node.op is g.POP:
+            return self.builder.construct(g.POP, node.inputs, {**node.attrs, "begins": True}, (value,))[0]
+        regions = [region.copy() for region in node.regions]
+        for region in regions:
+            region.outputs = region.outputs[:1]
+        return self.builder.construct(g.COND, node.inputs, node.attrs, (value,), regions)[0]
+
+    def _is_item(self, node: Node) -> bool:
+        """Whether a node reads an item of a stack that does not change, for a gradient."""
+        if node.op is g.COND and node.attrs.get("past") is STAYS:
+            maker = node.regions[1].outputs[0].node
+            stack = node.inputs[1 + maker.inputs[0].index] if maker is not None else None
+        else:
+            stack = node.inputs[0] if node.op is g.POP and "told" in node.attrs else None
+        return stack is not None and stack.node is None and self.lin.free[stack.index]
 
     def _read(self, value: Value) -> Value:
         """The input, constant or size of the backward graph that stands for a value of `forward`."""

@@ -88,6 +88,14 @@ class _Stack(NamedTuple):
     starts: int | None = None  # and, where items are read in no order, the stack of where they are
 
 
+class _Place(NamedTuple):
+    """Where residuals are on a stack that the loop had before: its number among the carried values, and that of the
+    residual that tells the place."""
+
+    stack: int
+    at: int
+
+
 class _Further:
     """What a loop carries besides: first values, specs of the results, inputs of the body and what these become.
 
@@ -162,6 +170,7 @@ class LoopPullback(Pullback):
         # By the residuals that a round may hand on: what tells it, and what the round gives, by their numbers.
         self.handed_on = {n: [(lin.number(holds), lin.number(lin.forward.outputs[k])) for k, holds in ways]
                           for n, ways in lin.handed_on().items()}
+        self.kept_pasts, self.held = self._kept_already()
         aliases = {key: holds for key, holds in lin.names(count).items() if key[0] in self.named}
         conditional = [key for key, holds in aliases.items() if holds is not None]
         flags = {key: len(lin.forward.outputs) + n for n, key in enumerate(conditional)}
@@ -208,6 +217,30 @@ class LoopPullback(Pullback):
         body.outputs = [v if v is u else same.get(v, v) for v, u in zip(body.outputs, body.inputs, strict=False)]
         self.operands = operands
         return operands, wanted, test, body
+
+    def _kept_already(self) -> tuple[dict[int, _Stack], dict[int, _Place]]:
+        """What rounds put on stacks already, for the gradient that this loop is part of: the pasts of carried values,
+        by the numbers of these, and where residuals are, by theirs.
+
+        Whoever reads such a value reads it from that stack: its cotangents are one sum, in their order.
+        """
+        lin, body = self.lin, self.lin.forward
+        pasts, held = dict[int, _Stack](), dict[int, _Place]()
+        pushes = {v.node: j for j, v in enumerate(body.outputs[:self.count] if self.scope.whole else ())
+                  if v.node is not None and v.node.op is g.PUSH and v.node.inputs[0] is body.inputs[j]}
+        for node, j in pushes.items():
+            _, value, at = node.inputs
+            if "told" not in node.attrs or at.node is None:
+                continue
+            if "past" not in node.attrs:
+                if value in lin.residuals and value.node is not None and value not in body.outputs[:self.count]:
+                    held[lin.residuals.index(value)] = _Place(j, lin.number(at))
+            elif value.node is None and value.index < self.count:
+                start = at.node.inputs[0]  # what tells the item's cotangent comes before the item
+                starts = next((n for push, n in pushes.items() if push.inputs[1] is start), None)
+                if starts is not None or self._has_one_size(value.index, body):
+                    pasts[value.index] = _Stack(-1, j, None, starts)
+        return pasts, held
 
     # -- names ------------------------------------------------------------------------------------
     def _named(self, body: Graph, active: Mask) -> dict[int, frozenset[Value]]:
@@ -291,7 +324,7 @@ class LoopPullback(Pullback):
             rounds = Value((), dt.int64)
             further.add(zero, rounds, inner.value(ops.add(rounds, 1)))
             for n, source in enumerate(lin.sources):
-                if source < 0 and -1 - source >= count:
+                if (source < 0 and -1 - source >= count) or n in self.held:
                     continue
                 at_carried = -1 - source if source < 0 else source
                 if self._has_past(at_carried, body):
@@ -302,6 +335,9 @@ class LoopPullback(Pullback):
                     self.stacks.append(self._pushed(n, value, varies, False, builder, inner, further, rounds))
             self.pasts: dict[int, _Stack] = {}  # by what is carried
             for i in self._with_pasts():
+                if i in self.kept_pasts:
+                    self.pasts[i] = self.kept_pasts[i]
+                    continue
                 varies = not self._has_one_size(i, body)
                 self.pasts[i] = self._pushed(-1, body.inputs[i], varies, True, builder, inner, further, rounds)
             self.identities: dict[int, _Stack] = {}
@@ -638,11 +674,14 @@ class LoopPullback(Pullback):
         that tell their sizes."""
         lin = self.lin
         reads = {*back.reads, *[m for n in back.reads for way in self.handed_on.get(n, ()) for m in way]}
+        reads |= {self.held[n].at for n in reads if n in self.held}
         return sorted({*reads, *[lin.sizes[name] for n in reads for name in
                                  sorted(dm.symbols_of(lin.residuals[n].dims)) if name in lin.sizes]})
 
     def _kept(self, residual: int, stacks: dict[int, _Stack]) -> Value:
         """The operand that holds a residual: a stack, or a value that no round changes."""
+        if residual in self.held:
+            return self.node.outputs[self.held[residual].stack]
         if residual in stacks:
             return self.node.outputs[stacks[residual].place]
         shift = len(self.node.inputs) - self.rest - self.count
@@ -682,8 +721,12 @@ class LoopPullback(Pullback):
         after: dict[int, Value] = {}
         bound = {name for v in cotangents for name in symbols.alone(v.dims)}  # by the cotangents
         names = {n: name for name, n in lin.sizes.items()}
-        for n in sorted(sources, key=lambda n: n not in names):  # sizes first
-            if n not in stacks:
+        for n in sorted(sources, key=lambda n: (n not in names, n in self.held)):  # sizes first
+            if n in self.held:
+                value = lin.residuals[n]
+                attrs = {"dims": value.dims, "told": 1, "begins": True}
+                values[n] = inner.construct(g.POP, (sources[n], values[self.held[n].at]), attrs, (value,))[0]
+            elif n not in stacks:
                 values[n] = sources[n]
             else:
                 value = lin.residuals[n]

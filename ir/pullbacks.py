@@ -346,12 +346,18 @@ class _Pop(Pullback):
     def __init__(self, node: Node, operands: list[Value], wanted: Mask, seeded: Mask, scope: Scope,
                  builder: Builder) -> None:
         self.count = 1
-        self.node = builder.graph.add(g.POP, operands, node.attrs, node.outputs, (), node.loc)
+        # What a gradient reads of a stack, gradients of that gradient read there, too (`ir/linearise.py: _read_again`).
+        more = {"begins": True} if scope.whole and "told" in node.attrs and "past" not in node.attrs else {}
+        self.node = builder.graph.add(g.POP, operands, {**node.attrs, **more}, node.outputs, (), node.loc)
+        self.begins = "begins" in self.node.attrs
+        if self.begins:
+            stack, at = operands
+            self.popped = [Popped(self.node.outputs[0], stack, at, builder.constant(np.array(False)))]
 
     def emit(self, b: GraphWriter, ends: Starts, starts: Starts, links: Sequence[Link]) -> Emitted:
         stack, at = self.node.inputs
         total = starts[0][0] if starts[0][0] is not None else zeros_like(stack)
-        attrs: dict[str, Any] = {"add": "past" not in self.node.attrs}
+        attrs: dict[str, Any] = {"add": "past" not in self.node.attrs and not self.begins}
         ct, exists = ends[0]
         assert ct is not None  # likewise
         if "told" in self.node.attrs:  # together with what tells whether it is there

@@ -250,9 +250,51 @@ def grown_in_some_rounds(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(w * w * w)
 
 
-@pytest.mark.parametrize("f", [made_anew, kept_for_a_round, grown_in_some_rounds], ids=lambda f: f.__name__)
+def grown_by_products(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """What a round begins with, and what it makes of that, are read by gradients of all orders, in sizes that grow."""
+    v = w = b
+    for _ in tf.range(n):
+        tf.autograph.experimental.set_loop_options(shape_invariants=[(v, tf.TensorShape([None]))])
+        u = v * v
+        w = w * tf.reduce_sum(u * v * tf.cos(v) * u) * 0.1
+        v = tf.concat([tf.sin(u) * v * u, v[:3] * v[:3] * v[:3]], 0)
+    return tf.reduce_sum(v * v * v) + tf.reduce_sum(w * w)
+
+
+def mapped_and_scanned(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    b = b[:n + 2]
+    u = tf.map_fn(lambda e: tf.tanh(e * e * b[0]) * e, b)
+    return tf.reduce_sum(tf.scan(lambda s, e: tf.tanh(s * e) * e, b)) + tf.reduce_sum(u * u)
+
+
+def of_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """The gradient of a loop, in a function whose gradients are taken."""
+    with tf.GradientTape() as tape:
+        tape.watch(b)
+        y = tf.sin(b)
+        for _ in tf.range(n):
+            y = tf.tanh(y * b) * y + b[0]
+    d = tape.gradient(y, b)
+    return tf.reduce_sum(d * d * y) + tf.reduce_sum(d)
+
+
+@pytest.mark.parametrize("f", [made_anew, kept_for_a_round, grown_in_some_rounds, by_inner_rounds, made_and_handed_on,
+                               grown_by_products, mapped_and_scanned, of_a_tape], ids=lambda f: f.__name__)
 def test_third_order(f: Function) -> None:
-    """Up to last bits: what the gradient of a gradient puts in the place of a smaller sum counts once."""
-    b, gradient = tf.cast(numbers(8) * 0.3, tf.float64), derived(compiled(f), 3)
-    for n in map(tf.constant, (0, 1, 3)):
-        np.testing.assert_allclose(gradient(b, n), derived(f, 3)(b, n), rtol=1e-9)
+    """What several gradients read of a round is on one stack, whose cotangents add up in one order."""
+    b = numbers(40) * 0.7
+    for n in map(tf.constant, (1, 2, 3)):
+        wanted = derived(f, 3)(b, n)
+        assert_bits(derived(compiled(f), 3)(b, n), wanted)
+        assert_bits(compiled(derived(f, 3))(b, n), wanted)
+
+
+@pytest.mark.parametrize("f", [made_anew, grown_in_some_rounds, mapped_and_scanned], ids=lambda f: f.__name__)
+def test_third_order_is_right(f: Function) -> None:
+    """Beside differences of second derivatives in float64."""
+    b, step = tf.cast(numbers(5) * 0.5, tf.float64), 1e-4
+    third, second, n = derived(compiled(f), 3)(b, tf.constant(3)), derived(f, 2), tf.constant(3)
+    for i, slope in enumerate(third.numpy()):
+        e = np.eye(5)[i] * step
+        difference = tf.reduce_sum(second(b + e, n) - second(b - e, n)) / (2.0 * step)
+        np.testing.assert_allclose(slope, difference, rtol=1e-4, atol=1e-6)
