@@ -462,7 +462,10 @@ class LoopPullback(Pullback):
         begun = self._begun_first(seeds, so_far, pairs)
         started = tuple([i in begun or i in totals for i in range(len(back.connected))])
         asked = tuple([start is None or i < count or begins is not None for i, (start, begins) in enumerate(own)])
-        back, late = self._late(seeds, ends, started, [pair[:2] for pair in pairs], asked)
+        joined = [pair[:2] for pair in pairs]
+        grow = {i for pair in joined for i in pair if not self.named and any(back.connected[k] for k in pair)}
+        shared = tuple([i in grow and not x for i, x in enumerate(back.connected)])  # by what they are one value with
+        back, late = self._late(seeds, ends, started, joined, asked, shared)
         hand_on_guards(self.lin, back)
         conditional = [*[i for i in every if i in late], *[i for i in totals if back.conditional[i]]]
         carried, operands, regions = self._reverse(b, back, seeds, totals, ends, so_far, pairs, begun, conditional)
@@ -479,6 +482,10 @@ class LoopPullback(Pullback):
                 added[i] = both(added[i], ran)
             elif i not in flags and ran is not None:  # a round surely adds something
                 added[i] = either(ran, ends[i][1])
+        for pair in pairs:  # what is one value before the first round has what the other one had from later rounds, too
+            if pair.first and pair.one < count <= pair.other:
+                for *_, holds in pair.conditions:
+                    added[pair.one] = either(added[pair.one], both(holds, added[pair.other]))
         return self._summed(b, dict(zip(every, sums, strict=True)), place, so_far, added)
 
     def _of_operand(self, i: int, place: int) -> Spec:
@@ -491,12 +498,13 @@ class LoopPullback(Pullback):
         return operand
 
     def _late(self, seeds: Mask, ends: Starts, started: Mask, joined: Sequence[tuple[int, int]],
-              asked: Mask) -> tuple[Backward, set[int]]:
+              asked: Mask, shared: Mask) -> tuple[Backward, set[int]]:
         """The gradient of one round, and the carried values of which only running tells that they have cotangents."""
+        carried = range(self.count)
         late = {i for i in chosen(range(self.count), seeds)
                 if ends[i][0] is None or ends[i][1] is not None or i in self.named}
         while True:
-            back = self.lin.backward(seeds, started, joined, asked, tuple([i in late for i in range(self.count)]))
+            back = self.lin.backward(seeds, started, joined, asked, tuple([i in late for i in carried]), shared)
             more = {i for i in chosen(range(self.count), seeds) if back.conditional[i] or not back.connected[i]} - late
             if not more:
                 break
@@ -508,7 +516,7 @@ class LoopPullback(Pullback):
                 and i not in self.named}
         if idle:
             late -= idle
-            back = self.lin.backward(seeds, started, joined, asked, tuple([i in late for i in range(self.count)]))
+            back = self.lin.backward(seeds, started, joined, asked, tuple([i in late for i in carried]), shared)
         return back, late
 
     def _pairs(self, every: Sequence[tuple[int, int]], links: Sequence[Link]) -> list[_Pair]:
