@@ -94,7 +94,8 @@ PUSH = Construct("push", "push(stack, value, at) {add: bool} -> the stack, a vec
                          "`stack` afterwards, so that what a push made may be written in place. With `told` n, in "
                          "cotangents of the stack the element number `at - n` tells whether the item has one.")
 POP = Construct("pop", "pop(stack, at) {dims} -> the elements of the stack from number `at` on, in the shape `dims`; "
-                       "`told` as for push.")
+                       "`told` as for push. With `begins` others read the item, too: its cotangent begins with what is "
+                       "there in that of the stack, in whose place it is put.")
 
 
 class Value:

@@ -7,7 +7,8 @@ is `ir/pullbacks.py`'s: it puts what it knows of each construct into the tables 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import compress
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -232,6 +233,7 @@ class Linearised:
         self._steps: list[tuple[Node, Pullback | None]] = []
         self.joined: list[tuple[Value, Value, Value, bool]] = []  # names, values, conditions, when these hold
         self.links: dict[Value, list[tuple[Value, Value, bool]]] = {}  # by names
+        self._aliases_of: dict[Value, dict[Value, Value | None]] = {}
         self.popped: list[Popped] = []
         for node in graph.nodes:
             active = any(v in reach for v in node.inputs) and any(v in cover for v in node.outputs)
@@ -257,31 +259,40 @@ class Linearised:
         self._places = {v: i for i, v in reversed(list(enumerate(forward.outputs)))}
         self._order = {v: i for i, node in enumerate(forward.nodes) for v in node.outputs}
 
-    def names(self) -> dict[tuple[int, int], Value | None]:
+    def _aliases(self, name: Value) -> dict[Value, Value | None]:
+        """The values that `name` may be, itself among them, with the condition under which it is; `forward` is the
+        graph that is written to."""
+        if name not in self._aliases_of:
+            aliases: dict[Value, Value | None] = {name: None}
+            self._aliases_of[name] = aliases
+            for value, condition, when in self.links.get(name, ()):
+                holds = condition if when else ops.logical_not(condition)
+                for root, further in self._aliases(value).items():
+                    both = holds if further is None else ops.logical_and(holds, further)
+                    before = aliases.get(root)
+                    aliases[root] = both if before is None else ops.logical_or(before, both)
+        return self._aliases_of[name]
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Ops go to `forward`."""
+        count = len(self.forward.nodes)
+        with use_interpreter(Builder(self.forward)):
+            yield
+        self._own.update(v for node in self.forward.nodes[count:] for v in node.outputs)
+
+    def names(self, count: int | None = None) -> dict[tuple[int, int], Value | None]:
         """The outputs that may be an input or an earlier output, with the condition under which they are; None where it
         always holds.
 
         The key is the output's number and a place: the number of an input, or -1 - that of an output.
+
+        Args:
+            count: how many outputs are looked at; all by default.
         """
-        aliases_of: dict[Value, dict[Value, Value | None]] = {}
-
-        def earlier(name: Value) -> dict[Value, Value | None]:
-            """The values that `name` may be, itself among them."""
-            if name not in aliases_of:
-                aliases: dict[Value, Value | None] = {name: None}
-                aliases_of[name] = aliases
-                for value, condition, when in self.links.get(name, ()):
-                    holds = condition if when else ops.logical_not(condition)
-                    for root, further in earlier(value).items():
-                        both = holds if further is None else ops.logical_and(holds, further)
-                        before = aliases.get(root)
-                        aliases[root] = both if before is None else ops.logical_or(before, both)
-            return aliases_of[name]
-
         named: dict[tuple[int, int], Value | None] = {}
-        count = len(self.forward.nodes)
-        with use_interpreter(Builder(self.forward)):
-            outputs = {k: earlier(v) for k, v in enumerate(self.forward.outputs) if v in self._reach}
+        with self._writing():
+            outputs = {k: self._aliases(v) for k, v in enumerate(self.forward.outputs[:count]) if v in self._reach}
             for k, values in outputs.items():
                 for root, holds in values.items():
                     if root.node is None:
@@ -295,8 +306,24 @@ class Linearised:
                             named[k, -1 - n] = None
                         else:
                             named[k, -1 - n] = both if before is both else ops.logical_or(before, both)
-        self._own.update(v for node in self.forward.nodes[count:] for v in node.outputs)
         return named
+
+    def handed_on(self) -> dict[int, list[tuple[int, Value]]]:
+        """The residuals that an output may be, under a name of its own: by their numbers, the outputs' numbers and the
+        conditions under which they are.
+
+        Gradients that will be differentiated read such a value where the output is read, too: they are one value.
+        """
+        found: dict[int, list[tuple[int, Value]]] = {}
+        if not self.scope.whole or not self.links:
+            return found
+        numbers = {v: n for n, v in enumerate(self.residuals) if v.node is not None and v.dtype.is_differentiable}
+        with self._writing():
+            for k, output in enumerate(self.forward.outputs[:self.count]):
+                for value, holds in self._aliases(output).items() if output in self._reach else ():
+                    if holds is not None and value in numbers and value not in self.forward.outputs[:self.count]:
+                        found.setdefault(numbers[value], []).append((k, holds))
+        return found
 
     # -- the gradient -----------------------------------------------------------------------------
     def backward(self, seeded: Mask | None = None, started: Mask | None = None, joined: Sequence[tuple[int, int]] = (),
@@ -333,6 +360,10 @@ class Linearised:
         more of it."""
         return [v for _, pull in self._steps if pull is not None for v in pull.node.outputs[pull.count:]
                 if not v.dtype.is_differentiable]
+
+    def number(self, value: Value) -> int:
+        """The number of a residual, which `value` of `forward` becomes if it is none."""
+        return self.residuals.index(value) if value in self.residuals else self.keep(value)
 
     def keep(self, value: Value) -> int:
         """Adds `value` of `forward` to the residuals; its number among these."""
@@ -474,6 +505,8 @@ class _Play:
     def _by_names(self, value: Value) -> Value:
         """What stands for a value that may be another one: where it is, that one, so that gradients of this gradient
         find one value with one sum, by whatever names rules read it."""
+        if value not in self.named and (again := self._read_again(value)) is not None:
+            self.named[value] = again
         if value not in self.named:
             ways = [way for way in self.lin.links.get(value, ()) if fits(way[0], value)]
             sides = {(condition, when) for _, condition, when in ways}
@@ -485,6 +518,28 @@ class _Play:
                     chosen = one_of(self.builder, self._read(condition), *pair, value)
             self.named[value] = chosen
         return self.named[value]
+
+    def _read_again(self, value: Value) -> Value | None:
+        """An item of a stack of the surrounding graph read from there once more, so that all who read it have one sum;
+        None for other values."""
+        node = value.node
+        if node is None or not self._is_item(node):
+            return None
+        if node.op is g.POP:
+            return self.builder.construct(g.POP, node.inputs, {**node.attrs, "begins": True}, (value,))[0]
+        regions = [region.copy() for region in node.regions]
+        for region in regions:
+            region.outputs = region.outputs[:1]
+        return self.builder.construct(g.COND, node.inputs, node.attrs, (value,), regions)[0]
+
+    def _is_item(self, node: Node) -> bool:
+        """Whether a node reads an item of a stack that does not change, for a gradient."""
+        if node.op is g.COND and node.attrs.get("past") is STAYS:
+            maker = node.regions[1].outputs[0].node
+            stack = node.inputs[1 + maker.inputs[0].index] if maker is not None else None
+        else:
+            stack = node.inputs[0] if node.op is g.POP and "told" in node.attrs else None
+        return stack is not None and stack.node is None and self.lin.free[stack.index]
 
     def _read(self, value: Value) -> Value:
         """The input, constant or size of the backward graph that stands for a value of `forward`."""
@@ -611,9 +666,9 @@ class _Play:
             names = symbols.symbols_in(graph.inputs) - have
         else:
             have, names = set(), symbols.symbols_in(graph.inputs) | self._zero_sizes()
-        if not lin._full:  # gradients for other cotangents may speak of any size that one has
+        if not lin._full:  # gradients for other cotangents may speak of any size that one has, or need what binds one
             smooth = [v for v in (*lin.forward.inputs, *lin.forward.outputs[:lin.count]) if v in lin._reach]
-            names |= symbols.symbols_in(smooth) - have
+            names |= (symbols.symbols_in(smooth) | symbols.needed(graph)) - have
         missing = sorted((symbols.unbound(graph, have) | names) & lin.local)
         del graph.nodes[:front]
         bound = {name for v in graph.inputs for name in symbols.alone(v.dims)}

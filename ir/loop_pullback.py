@@ -33,6 +33,7 @@ from .linearise import (
     Pullback,
     Scope,
     Starts,
+    one_of,
     reached,
     reaching,
 )
@@ -85,6 +86,14 @@ class _Stack(NamedTuple):
     place: int
     offset: int | None  # where the sizes vary from round to round: the carried number of elements so far
     starts: int | None = None  # and, where items are read in no order, the stack of where they are
+
+
+class _Place(NamedTuple):
+    """Where residuals are on a stack that the loop had before: its number among the carried values, and that of the
+    residual that tells the place."""
+
+    stack: int
+    at: int
 
 
 class _Further:
@@ -158,7 +167,11 @@ class LoopPullback(Pullback):
         scope.rename(names)
         self.lin = lin = Linearised(body, active + wanted[count:], active, scope, outer,
                                     tuple([i >= count for i in range(len(operands))]), shapes_bind=False)
-        aliases = {key: holds for key, holds in lin.names().items() if key[0] in self.named}
+        # By the residuals that a round may hand on: what tells it, and what the round gives, by their numbers.
+        self.handed_on = {n: [(lin.number(holds), lin.number(lin.forward.outputs[k])) for k, holds in ways]
+                          for n, ways in lin.handed_on().items()}
+        self.kept_pasts, self.held = self._kept_already()
+        aliases = {key: holds for key, holds in lin.names(count).items() if key[0] in self.named}
         conditional = [key for key, holds in aliases.items() if holds is not None]
         flags = {key: len(lin.forward.outputs) + n for n, key in enumerate(conditional)}
         lin.forward.outputs += [v for v in aliases.values() if v is not None]
@@ -204,6 +217,30 @@ class LoopPullback(Pullback):
         body.outputs = [v if v is u else same.get(v, v) for v, u in zip(body.outputs, body.inputs, strict=False)]
         self.operands = operands
         return operands, wanted, test, body
+
+    def _kept_already(self) -> tuple[dict[int, _Stack], dict[int, _Place]]:
+        """What rounds put on stacks already, for the gradient that this loop is part of: the pasts of carried values,
+        by the numbers of these, and where residuals are, by theirs.
+
+        Whoever reads such a value reads it from that stack: its cotangents are one sum, in their order.
+        """
+        lin, body = self.lin, self.lin.forward
+        pasts, held = dict[int, _Stack](), dict[int, _Place]()
+        pushes = {v.node: j for j, v in enumerate(body.outputs[:self.count] if self.scope.whole else ())
+                  if v.node is not None and v.node.op is g.PUSH and v.node.inputs[0] is body.inputs[j]}
+        for node, j in pushes.items():
+            _, value, at = node.inputs
+            if "told" not in node.attrs or at.node is None:
+                continue
+            if "past" not in node.attrs:
+                if value in lin.residuals and value.node is not None and value not in body.outputs[:self.count]:
+                    held[lin.residuals.index(value)] = _Place(j, lin.number(at))
+            elif value.node is None and value.index < self.count:
+                start = at.node.inputs[0]  # what tells the item's cotangent comes before the item
+                starts = next((n for push, n in pushes.items() if push.inputs[1] is start), None)
+                if starts is not None or self._has_one_size(value.index, body):
+                    pasts[value.index] = _Stack(-1, j, None, starts)
+        return pasts, held
 
     # -- names ------------------------------------------------------------------------------------
     def _named(self, body: Graph, active: Mask) -> dict[int, frozenset[Value]]:
@@ -287,7 +324,7 @@ class LoopPullback(Pullback):
             rounds = Value((), dt.int64)
             further.add(zero, rounds, inner.value(ops.add(rounds, 1)))
             for n, source in enumerate(lin.sources):
-                if source < 0 and -1 - source >= count:
+                if (source < 0 and -1 - source >= count) or n in self.held:
                     continue
                 at_carried = -1 - source if source < 0 else source
                 if self._has_past(at_carried, body):
@@ -298,6 +335,9 @@ class LoopPullback(Pullback):
                     self.stacks.append(self._pushed(n, value, varies, False, builder, inner, further, rounds))
             self.pasts: dict[int, _Stack] = {}  # by what is carried
             for i in self._with_pasts():
+                if i in self.kept_pasts:
+                    self.pasts[i] = self.kept_pasts[i]
+                    continue
                 varies = not self._has_one_size(i, body)
                 self.pasts[i] = self._pushed(-1, body.inputs[i], varies, True, builder, inner, further, rounds)
             self.identities: dict[int, _Stack] = {}
@@ -422,7 +462,10 @@ class LoopPullback(Pullback):
         begun = self._begun_first(seeds, so_far, pairs)
         started = tuple([i in begun or i in totals for i in range(len(back.connected))])
         asked = tuple([start is None or i < count or begins is not None for i, (start, begins) in enumerate(own)])
-        back, late = self._late(seeds, ends, started, [pair[:2] for pair in pairs], asked)
+        joined = [pair[:2] for pair in pairs]
+        grow = {i for pair in joined for i in pair if not self.named and any(back.connected[k] for k in pair)}
+        shared = tuple([i in grow and not x for i, x in enumerate(back.connected)])  # by what they are one value with
+        back, late = self._late(seeds, ends, started, joined, asked, shared)
         hand_on_guards(self.lin, back)
         conditional = [*[i for i in every if i in late], *[i for i in totals if back.conditional[i]]]
         carried, operands, regions = self._reverse(b, back, seeds, totals, ends, so_far, pairs, begun, conditional)
@@ -439,6 +482,10 @@ class LoopPullback(Pullback):
                 added[i] = both(added[i], ran)
             elif i not in flags and ran is not None:  # a round surely adds something
                 added[i] = either(ran, ends[i][1])
+        for pair in pairs:  # what is one value before the first round has what the other one had from later rounds, too
+            if pair.first and pair.one < count <= pair.other:
+                for *_, holds in pair.conditions:
+                    added[pair.one] = either(added[pair.one], both(holds, added[pair.other]))
         return self._summed(b, dict(zip(every, sums, strict=True)), place, so_far, added)
 
     def _of_operand(self, i: int, place: int) -> Spec:
@@ -451,12 +498,13 @@ class LoopPullback(Pullback):
         return operand
 
     def _late(self, seeds: Mask, ends: Starts, started: Mask, joined: Sequence[tuple[int, int]],
-              asked: Mask) -> tuple[Backward, set[int]]:
+              asked: Mask, shared: Mask) -> tuple[Backward, set[int]]:
         """The gradient of one round, and the carried values of which only running tells that they have cotangents."""
+        carried = range(self.count)
         late = {i for i in chosen(range(self.count), seeds)
                 if ends[i][0] is None or ends[i][1] is not None or i in self.named}
         while True:
-            back = self.lin.backward(seeds, started, joined, asked, tuple([i in late for i in range(self.count)]))
+            back = self.lin.backward(seeds, started, joined, asked, tuple([i in late for i in carried]), shared)
             more = {i for i in chosen(range(self.count), seeds) if back.conditional[i] or not back.connected[i]} - late
             if not more:
                 break
@@ -468,7 +516,7 @@ class LoopPullback(Pullback):
                 and i not in self.named}
         if idle:
             late -= idle
-            back = self.lin.backward(seeds, started, joined, asked, tuple([i in late for i in range(self.count)]))
+            back = self.lin.backward(seeds, started, joined, asked, tuple([i in late for i in carried]), shared)
         return back, late
 
     def _pairs(self, every: Sequence[tuple[int, int]], links: Sequence[Link]) -> list[_Pair]:
@@ -630,13 +678,18 @@ class LoopPullback(Pullback):
         return carried, operands, [_is_positive(node.regions[0].name + "_grad", body.inputs), body]
 
     def _needed(self, back: Backward) -> list[int]:
-        """The numbers of the residuals that the gradient of a round reads, and of those that tell their sizes."""
+        """The numbers of the residuals that the gradient of a round reads, of those that these may be, and of those
+        that tell their sizes."""
         lin = self.lin
-        return sorted({*back.reads, *[lin.sizes[name] for n in back.reads for name in
-                                      sorted(dm.symbols_of(lin.residuals[n].dims)) if name in lin.sizes]})
+        reads = {*back.reads, *[m for n in back.reads for way in self.handed_on.get(n, ()) for m in way]}
+        reads |= {self.held[n].at for n in reads if n in self.held}
+        return sorted({*reads, *[lin.sizes[name] for n in reads for name in
+                                 sorted(dm.symbols_of(lin.residuals[n].dims)) if name in lin.sizes]})
 
     def _kept(self, residual: int, stacks: dict[int, _Stack]) -> Value:
         """The operand that holds a residual: a stack, or a value that no round changes."""
+        if residual in self.held:
+            return self.node.outputs[self.held[residual].stack]
         if residual in stacks:
             return self.node.outputs[stacks[residual].place]
         shift = len(self.node.inputs) - self.rest - self.count
@@ -676,8 +729,12 @@ class LoopPullback(Pullback):
         after: dict[int, Value] = {}
         bound = {name for v in cotangents for name in symbols.alone(v.dims)}  # by the cotangents
         names = {n: name for name, n in lin.sizes.items()}
-        for n in sorted(sources, key=lambda n: n not in names):  # sizes first
-            if n not in stacks:
+        for n in sorted(sources, key=lambda n: (n not in names, n in self.held)):  # sizes first
+            if n in self.held:
+                value = lin.residuals[n]
+                attrs = {"dims": value.dims, "told": 1, "begins": True}
+                values[n] = inner.construct(g.POP, (sources[n], values[self.held[n].at]), attrs, (value,))[0]
+            elif n not in stacks:
                 values[n] = sources[n]
             else:
                 value = lin.residuals[n]
@@ -695,12 +752,15 @@ class LoopPullback(Pullback):
                     for i, stack in identities.items()}
         places = pasts.before(at, identity)
         reader = ValueReader(inner, pasts.places, pasts.pasts, pasts.first, self.scope.fresh)
-        for n in back.reads:
+        for n in self._needed(back):
             if n in self.past:
                 i, is_next = self.past[n]
                 place = places.get(i) if not is_next else pasts.later[i][1] if i in pasts.later else None
                 values[n] = (pasts.read(inner, lin.residuals[n], i, at, is_next) if place is None else
                              reader.read(i, place, lin.residuals[n], self._first_values(i)))
+        for n in back.reads:
+            for told, given in self.handed_on.get(n, ()):
+                values[n] = one_of(inner, values[told], values[given], values[n], lin.residuals[n])
         popped = {i: v for i, v in identity.items() if seeds[i]}
         begun = self._begun(at, seeds, self._in_round(inner.graph, cotangents, seeds), pairs, sum_of, popped)
         begun += [flag for i, flag in flags.items() if i < self.count]

@@ -111,21 +111,23 @@ class _CondPullback(Pullback):
         self.slots: list[tuple[DType, Shape]] = []  # dtype and sizes of each slot
         self.own: set[Dim] = set()  # sizes of slots that a side alone knows; on the other side they are 0
         self.places = [self._placed(lin, scope) for lin in self.lins]
-        flags = sorted({key for lin in self.lins for key, holds in lin.named.items() if holds is not None})
+        self.names = [{**lin.named, **self._handed_on(lin, places)}
+                      for lin, places in zip(self.lins, self.places, strict=True)]
+        flags = sorted({key for names in self.names for key, holds in names.items() if holds is not None})
         specs = [spec(dims, dtype) for dtype, dims in self.slots] + [spec((), dt.bool_)] * len(flags)
-        regions = [self._region(lin, places, flags) for lin, places in zip(self.lins, self.places, strict=True)]
+        regions = [self._region(n, flags) for n in range(2)]
         self.node = builder.graph.add(g.COND, operands, node.attrs, [*node.outputs, *specs], regions, node.loc)
         self.sizes = [self._kept(side, lin.sources[n]) for side, lin in enumerate(self.lins) for n in lin.sized()]
         conditions = dict(zip(flags, self.node.outputs[self.count + len(self.slots):], strict=True))
         self.joined = []
-        for k, place in sorted({key for lin in self.lins for key in lin.named}):
+        for k, place in sorted({key for names in self.names for key in names}):
             name = self.node.outputs[k]
             value = self.node.inputs[1 + place] if place >= 0 else self.node.outputs[-1 - place]
             if (k, place) in conditions:
                 self.joined.append((name, value, conditions[k, place], True))
             else:
-                self.joined += [(name, value, operands[0], side == 0) for side, lin in enumerate(self.lins)
-                                if (k, place) in lin.named]
+                self.joined += [(name, value, operands[0], side == 0) for side, names in enumerate(self.names)
+                                if (k, place) in names]
         self.moves = "past" in node.attrs
         maker = node.regions[1].outputs[0].node if self.moves and not node.attrs["past"] else None
         if maker is not None:
@@ -160,7 +162,13 @@ class _CondPullback(Pullback):
             places[source] = slot
         return places
 
-    def _region(self, lin: Linearised, places: dict[int, int], flags: Sequence[tuple[int, int]]) -> Graph:
+    def _handed_on(self, lin: Linearised, places: dict[int, int]) -> dict[tuple[int, int], Value]:
+        """The slots that a result may be, on one side, as names of it, in the form of `Linearised.names`."""
+        return {(self.count + places[lin.sources[n]], -1 - k): holds
+                for n, ways in lin.handed_on().items() for k, holds in ways}
+
+    def _region(self, side: int, flags: Sequence[tuple[int, int]]) -> Graph:
+        lin, places, names = self.lins[side], self.places[side], self.names[side]
         region, copies = lin.forward.copy_with()
         builder = Builder(region)
         filled = {slot: region.outputs[source] for source, slot in places.items()}
@@ -168,8 +176,8 @@ class _CondPullback(Pullback):
             region.outputs[self.count:] = [filled.get(n) or zeros_of(dtype, [0 if d in self.own else d for d in dims])
                                            for n, (dtype, dims) in enumerate(self.slots)]
         for key in flags:
-            holds = lin.named.get(key)
-            flag = builder.constant(np.array(key in lin.named)) if holds is None else copies[holds]
+            holds = names.get(key)
+            flag = builder.constant(np.array(key in names)) if holds is None else copies[holds]
             region.outputs.append(flag)
         return region
 
@@ -338,12 +346,18 @@ class _Pop(Pullback):
     def __init__(self, node: Node, operands: list[Value], wanted: Mask, seeded: Mask, scope: Scope,
                  builder: Builder) -> None:
         self.count = 1
-        self.node = builder.graph.add(g.POP, operands, node.attrs, node.outputs, (), node.loc)
+        # What a gradient reads of a stack, gradients of that gradient read there, too (`ir/linearise.py: _read_again`).
+        more = {"begins": True} if scope.whole and "told" in node.attrs and "past" not in node.attrs else {}
+        self.node = builder.graph.add(g.POP, operands, {**node.attrs, **more}, node.outputs, (), node.loc)
+        self.begins = "begins" in self.node.attrs
+        if self.begins:
+            stack, at = operands
+            self.popped = [Popped(self.node.outputs[0], stack, at, builder.constant(np.array(False)))]
 
     def emit(self, b: GraphWriter, ends: Starts, starts: Starts, links: Sequence[Link]) -> Emitted:
         stack, at = self.node.inputs
         total = starts[0][0] if starts[0][0] is not None else zeros_like(stack)
-        attrs: dict[str, Any] = {"add": "past" not in self.node.attrs}
+        attrs: dict[str, Any] = {"add": "past" not in self.node.attrs and not self.begins}
         ct, exists = ends[0]
         assert ct is not None  # likewise
         if "told" in self.node.attrs:  # together with what tells whether it is there

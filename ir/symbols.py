@@ -17,8 +17,8 @@ from .graph import Graph, Node, Value
 from .replay import resolve
 from .types import Attr
 
-__all__ = ["alone", "bound", "brought", "collect", "names_in", "used", "fresh_names", "rename", "symbols_in",
-           "unbound"]
+__all__ = ["alone", "bound", "brought", "collect", "every", "names_in", "used", "fresh_names", "needed", "rename",
+           "symbols_in", "unbound"]
 
 
 def alone(dims: Iterable[DimLike]) -> Iterator[str]:
@@ -74,6 +74,14 @@ def unbound(graph: Graph, have: Iterable[str]) -> set[str]:
     return unbound_names
 
 
+def needed(graph: Graph) -> set[str]:
+    """The symbols without which nodes of a graph cannot run, whether the graph binds them before or not."""
+    names: set[str] = set()
+    for node in graph.nodes:
+        _needed(node, names)
+    return names
+
+
 def _needed(node: Node, names: set[str]) -> None:
     """Adds the symbols that a node needs in order to run."""
     for attr in node.attrs.values():
@@ -100,8 +108,8 @@ def collect(items: Iterable[Attr], names: set[str]) -> None:
 
 
 def fresh_names(graph: Graph, stem: str = "r") -> Callable[[], Dim]:
-    """A function that gives sizes under names that `graph` and its regions do not use."""
-    taken = _every(graph)
+    """A function that gives sizes under names that `graph`, its regions and their guards do not use."""
+    taken = every(graph)
     numbers = itertools.count()
 
     def fresh() -> Dim:
@@ -111,11 +119,15 @@ def fresh_names(graph: Graph, stem: str = "r") -> Callable[[], Dim]:
     return fresh
 
 
-def _every(graph: Graph) -> set[str]:
+def every(graph: Graph) -> set[str]:
+    """All names of symbols that a graph and its regions use, also where only a guard still speaks of them: a new
+    symbol of such a name would be under that guard."""
     names = used(graph) | bound(graph)
+    for guard in graph.guards:
+        names |= guard.symbols()
     for node in graph.nodes:
         for region in node.regions:
-            names |= _every(region)
+            names |= every(region)
     return names
 
 

@@ -191,8 +191,10 @@ class _RecordedConstruct:
             trace.guards.assume(guard)
         node = pullback.node
         same = dict(zip(node.outputs, old.outputs, strict=False))
+        # What is kept may be a result by another name, too: gradients of this gradient, for which it is a result like
+        # others, find that by themselves.
         pullback.joined = [(same[name], same.get(value, value), condition, when)
-                           for name, value, condition, when in pullback.joined]
+                           for name, value, condition, when in pullback.joined if name in same]
         self.replace(node, segment)
         return pullback
 

@@ -216,8 +216,9 @@ class _Program:
                 return
             helper = self.random.randrange(len(self.helpers))
             a, b = self.random.choice(names), self.random.choice([*names, "w"])
-            if b == "w" and any(result.isidentifier() for result in self.results[helper]):
-                b = "w.read_value()"  # what is given back could be the variable, which assignments change later
+            if b == "w" and (any(result.isidentifier() for result in self.results[helper])
+                             or "assign" in "".join(self.helpers[helper].text(0))):
+                b = "w.read_value()"  # another name of the argument could be the variable, which assignments change
             targets = [self.new_sized(names) if result[0] == "s" and result[1:].isdigit() else self.new(names)
                        for result in self.results[helper]]
             block.items.append(f"{', '.join(targets)} = helper{helper}({a}, {b})")

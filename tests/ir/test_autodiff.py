@@ -11,7 +11,7 @@ import pytest
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
-from twofold.ir import ops
+from twofold.ir import ops, symbols
 from twofold.ir.autodiff import Linearised, vjp
 from twofold.ir.build import Builder
 from twofold.ir.graph_text import parse, text
@@ -110,6 +110,17 @@ def test_sizes_that_nothing_tells_are_residuals() -> None:
     assert names(both.backward().graph)[0] == "bind"
     told = checked(vjp(graph_of(lambda x: ops.reduce_sum(ops.sin(x), axis=None, keepdims=False), (n,)), [True]))
     assert told.sources == [-1]  # whose shape tells it
+
+
+def test_new_sizes_are_not_under_guards_of_others() -> None:
+    """A name that only a guard still has, of the graph or of a region, is not given again."""
+    graph, region = g.Graph("f"), g.Graph("side")
+    graph.guards = [dm.Guard(dm.symbol("r_0"), "==", dm.symbol("r_2"))]
+    region.guards = [dm.Guard(dm.symbol("r_3"), ">", 0)]
+    condition = graph.add_input((), dt.bool_)
+    graph.add(g.COND, [condition], {}, (), [region, g.Graph("side")])
+    fresh = symbols.fresh_names(graph)
+    assert [str(fresh()) for _ in range(3)] == ["r_1", "r_4", "r_5"]
 
 
 def test_lines_are_those_of_the_op() -> None:

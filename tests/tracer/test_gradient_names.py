@@ -211,9 +211,46 @@ def sized_by_a_call(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return v * u * b
 
 
-CASES = [sized_by_a_call, become_one, as_cells, become_outside, sometimes, nested_rounds, best, array, growing,
-         unstacked, within, again, together, two_of_one, in_rounds, counted, two_counted, while_known,
-         called_twice]
+def replaced_in_all_rounds(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """The loop replaces the value by what it computes from its other name, which a side gave back."""
+    s = b if n > 1 else tf.sin(b)
+    v = b
+    for _ in tf.range(2):
+        v = s * tf.cos(s)
+    return v * v
+
+
+def replaced_in_rounds(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    s = b if n > 1 else tf.sin(b)
+    v = b
+    for _ in tf.range(n):
+        v = s * tf.cos(s)
+    return v * v
+
+
+def replaced_by_another(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """The same, with the other name replaced in each round, too."""
+    s = b if n > 1 else tf.sin(b)
+    v, u = b, s
+    for _ in tf.range(2):
+        v = tf.cos(u) * u
+        u = tf.tanh(u)
+    return v * v
+
+
+def replaced_by_two(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    s = b if n > 0 else tf.sin(b)
+    t = s if n > 1 else tf.exp(b)
+    v, w = b, s
+    for _ in tf.range(2):
+        v = t * tf.cos(t) + s
+        w = t * t
+    return v * w
+
+
+CASES = [replaced_in_all_rounds, replaced_in_rounds, replaced_by_another, replaced_by_two, sized_by_a_call, become_one,
+         as_cells, become_outside, sometimes, nested_rounds, best, array, growing, unstacked, within, again, together,
+         two_of_one, in_rounds, counted, two_counted, while_known, called_twice]
 
 
 def one_side(x: tf.Tensor, y: tf.Tensor, n: tf.Tensor) -> Any:

@@ -128,9 +128,91 @@ def by_one_side_alone(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return used(v, y, b)
 
 
-FUNCTIONS = [in_all_rounds, by_inner_rounds, in_some_rounds, forgotten_in_the_last_round, one_round_late,
-             two_rounds_late, exchanged_in_some_rounds, two_names_of_what_a_round_made, of_changing_size,
-             until_it_is_large, by_a_side_of_a_side, by_a_side_of_a_round, by_one_side_alone]
+def made_and_handed_on(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """What a round made is read there and, in some rounds, given to the next."""
+    v, w = tf.sin(b), b
+    for i in tf.range(n):
+        u = tf.sin(v) * b
+        w = tf.exp(u) * u * w
+        if i % 2 == 0:
+            v = u
+    return used(v, w, b)
+
+
+def handed_on_by_either_side(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Under one name or another."""
+    v, x = tf.sin(b), b
+    for i in tf.range(n):
+        u = tf.sin(v) * b
+        w = tf.exp(u) * u
+        if i % 2 == 0:
+            v, x = u, w
+        else:
+            v, x = tf.cos(w), u
+    return used(v, x, b)
+
+
+def made_on_a_side_of_a_round(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """A side of a side hands on what the side made and reads."""
+    y = w = b
+    for i in tf.range(3):
+        if n > 0:
+            u = tf.sin(y)
+            z = u if i > n else tf.cos(y)
+            w = tf.exp(u) * u * z
+            y = z
+        else:
+            w = y * y
+    return used(y, w, b)
+
+
+def made_on_a_side(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """The same without rounds."""
+    y = b
+    if n > 0:
+        u = tf.sin(b)
+        z = u if n > 1 else tf.cos(b)
+        y = z
+        w = tf.exp(u) * u * z
+    else:
+        w = b
+    return used(y, w, b)
+
+
+def handed_on_by_no_rounds(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """A loop within a side gives back what the side made where there is no round."""
+    v = tf.sin(b)
+    y = v
+    if n > 0:
+        u = tf.exp(v) * v
+        y = u
+        for _ in tf.range(n - 1):
+            y = y * v
+        w = u * u * v
+    else:
+        w = b
+    return used(y, w, v, b)
+
+
+def of_sizes_and_handed_on(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Of several sizes."""
+    v, w = tf.sin(b), b
+    for i in tf.range(n):
+        tf.autograph.experimental.set_loop_options(shape_invariants=[(v, tf.TensorShape([None]))])
+        u = v[1:] * tf.cos(v[:-1])
+        w = w * tf.reduce_sum(tf.exp(u) * u) * 0.1
+        if i % 2 == 0:
+            v = u
+        else:
+            v = tf.concat([u * u, v[:2]], 0)
+    return used(v, w, b)
+
+
+FUNCTIONS = [made_and_handed_on, handed_on_by_either_side, made_on_a_side_of_a_round, made_on_a_side,
+             handed_on_by_no_rounds, of_sizes_and_handed_on, in_all_rounds, by_inner_rounds,
+             in_some_rounds, forgotten_in_the_last_round, one_round_late, two_rounds_late, exchanged_in_some_rounds,
+             two_names_of_what_a_round_made, of_changing_size, until_it_is_large, by_a_side_of_a_side,
+             by_a_side_of_a_round, by_one_side_alone]
 
 
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
@@ -168,9 +250,51 @@ def grown_in_some_rounds(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(w * w * w)
 
 
-@pytest.mark.parametrize("f", [made_anew, kept_for_a_round, grown_in_some_rounds], ids=lambda f: f.__name__)
+def grown_by_products(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """What a round begins with, and what it makes of that, are read by gradients of all orders, in sizes that grow."""
+    v = w = b
+    for _ in tf.range(n):
+        tf.autograph.experimental.set_loop_options(shape_invariants=[(v, tf.TensorShape([None]))])
+        u = v * v
+        w = w * tf.reduce_sum(u * v * tf.cos(v) * u) * 0.1
+        v = tf.concat([tf.sin(u) * v * u, v[:3] * v[:3] * v[:3]], 0)
+    return tf.reduce_sum(v * v * v) + tf.reduce_sum(w * w)
+
+
+def mapped_and_scanned(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    b = b[:n + 2]
+    u = tf.map_fn(lambda e: tf.tanh(e * e * b[0]) * e, b)
+    return tf.reduce_sum(tf.scan(lambda s, e: tf.tanh(s * e) * e, b)) + tf.reduce_sum(u * u)
+
+
+def of_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """The gradient of a loop, in a function whose gradients are taken."""
+    with tf.GradientTape() as tape:
+        tape.watch(b)
+        y = tf.sin(b)
+        for _ in tf.range(n):
+            y = tf.tanh(y * b) * y + b[0]
+    d = tape.gradient(y, b)
+    return tf.reduce_sum(d * d * y) + tf.reduce_sum(d)
+
+
+@pytest.mark.parametrize("f", [made_anew, kept_for_a_round, grown_in_some_rounds, by_inner_rounds, made_and_handed_on,
+                               grown_by_products, mapped_and_scanned, of_a_tape], ids=lambda f: f.__name__)
 def test_third_order(f: Function) -> None:
-    """Up to last bits: what the gradient of a gradient puts in the place of a smaller sum counts once."""
-    b, gradient = tf.cast(numbers(8) * 0.3, tf.float64), derived(compiled(f), 3)
-    for n in map(tf.constant, (0, 1, 3)):
-        np.testing.assert_allclose(gradient(b, n), derived(f, 3)(b, n), rtol=1e-9)
+    """What several gradients read of a round is on one stack, whose cotangents add up in one order."""
+    b = numbers(40) * 0.7
+    for n in map(tf.constant, (1, 2, 3)):
+        wanted = derived(f, 3)(b, n)
+        assert_bits(derived(compiled(f), 3)(b, n), wanted)
+        assert_bits(compiled(derived(f, 3))(b, n), wanted)
+
+
+@pytest.mark.parametrize("f", [made_anew, grown_in_some_rounds, mapped_and_scanned], ids=lambda f: f.__name__)
+def test_third_order_is_right(f: Function) -> None:
+    """Beside differences of second derivatives in float64."""
+    b, step = tf.cast(numbers(5) * 0.5, tf.float64), 1e-4
+    third, second, n = derived(compiled(f), 3)(b, tf.constant(3)), derived(f, 2), tf.constant(3)
+    for i, slope in enumerate(third.numpy()):
+        e = np.eye(5)[i] * step
+        difference = tf.reduce_sum(second(b + e, n) - second(b - e, n)) / (2.0 * step)
+        np.testing.assert_allclose(slope, difference, rtol=1e-4, atol=1e-6)

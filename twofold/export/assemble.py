@@ -119,7 +119,7 @@ def _name_sizes(graph: g.Graph, inputs: Sequence[str]) -> None:
                 renames.setdefault(old, f"{name}_{axis}")
     if len(renames) == 1:
         renames = dict.fromkeys(renames, "n")
-    taken = symbols.used(graph) | symbols.bound(graph)
+    taken = symbols.every(graph)
     names = {old: dm.symbol(new) for old, new in renames.items() if new not in taken}
     symbols.rename(graph, names)
     graph.guards = [renamed(guard, names) for guard in graph.guards]
