@@ -15,15 +15,15 @@ from twofold.ir.dtypes import DType
 
 from . import conv_shapes as shapes
 from . import gpu_conv, gpu_gemm
-from .backend import Backend, Lowering, lowering
+from .backend import Lowering, lowering
 from .kernels import convolution
-from .kernels.windows import Geometry, geometry
+from .kernels.windows import Geometry
 from .layout import Layout
 from .operands import Argument, Run, Within, Work
 from .placer import Placer
 from .structured import place_cross_entropy, place_softmax
 from .structured_products import transposed
-from .structured_windows import window_of
+from .structured_windows import convolves, place_convolution
 from .units import Source
 
 __all__ = ["LOWERINGS"]
@@ -43,36 +43,10 @@ def _cross_entropy(p: Placer) -> None:
 
 
 # -- convolution --------------------------------------------------------------------------------------
-def _convolves(node: g.Node, backend: Backend) -> bool:
-    """Whether the filter and the channels are known, and which taps fall on a pixel."""
-    first, second = (v.dims for v in node.inputs)
-    filters = node.attrs["filter_shape"] if node.op.name == "conv_filter_grad" else second
-    image = (first[0], *node.attrs["input_shape"]) if node.op.name == "conv_input_grad" else first
-    channels = image[-1]
-    if isinstance(channels, Dim) or not dm.all_static(filters):
-        return False
-    filters = dm.evaluate(filters, {})
-    if node.op.name != "conv_input_grad" or filters[-2] == 1 < channels:
-        return True
-    return shapes.backward(geometry(image, first[1:-1], filters[:-2], node.attrs), filters[-1]) is not None
-
-
-@lowering("conv", "conv_input_grad", "conv_filter_grad", handles=_convolves, table=LOWERINGS)
+@lowering("conv", "conv_input_grad", "conv_filter_grad", handles=convolves, table=LOWERINGS)
 def _convolution(p: Placer) -> None:
-    x, y = p.operands
-    name = p.node.op.name
-    filters = tuple(p.attrs["filter_shape"]) if name == "conv_filter_grad" else y.layout.shape
-    image = p.out.dims if name == "conv_input_grad" else x.layout.shape
-    places = {"conv": p.out.dims, "conv_input_grad": x.layout.shape}.get(name, y.layout.shape)
-    w = window_of(p, image, places[1:-1], filters[:-2])
-    if any(not isinstance(d, Dim) and d == 0 for d in (*x.layout.shape, *y.layout.shape, *p.out.dims)):
-        p.give(p.zeros())
-        return
-    groups = w.channels // filters[-2]
-    if groups > 1 and filters[-2] == 1:
-        _depthwise(p, w, filters)
-    else:
-        {"conv": _forward, "conv_input_grad": _input_grad}.get(name, _filter_grad)(p, w, filters, groups)
+    ways = {"conv": _forward, "conv_input_grad": _input_grad, "conv_filter_grad": _filter_grad}
+    place_convolution(p, _depthwise, ways)
 
 
 def _depthwise(p: Placer, w: Geometry, filters: tuple[int, ...]) -> None:

@@ -1,8 +1,8 @@
-"""Pooling, depthwise convolution, random draws and sizes inside of programs: see `placer.py`."""
+"""Pooling, convolution as far as backends share it, random draws and sizes inside of programs: see `placer.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 from twofold.ir.spec import spec
 
-from .backend import lowering
+from . import conv_shapes
+from .backend import Backend, lowering
 from .kernels import convolution, pool, random
 from .kernels.windows import Geometry, geometry
 from .layout import Layout, contiguous
@@ -22,7 +23,7 @@ from .operands import Argument, Detail, Run, Work
 from .placer import Placer
 from .units import Source
 
-__all__ = ["install", "window_of", "depthwise"]
+__all__ = ["install", "window_of", "convolves", "depthwise", "place_convolution"]
 
 
 def install() -> None:
@@ -78,6 +79,45 @@ def _avg_pool_grad(p: Placer) -> None:
     kernel = p.kernel(pool.average_grad, compute)
     p.fill([out], Run(kernel, [out, p.at(ct), *w.integers], w.pixels, 2 * w.taps * w.channels))
     p.give(out)
+
+
+# -- convolution --------------------------------------------------------------------------------------
+def convolves(node: g.Node, backend: Backend) -> bool:
+    """Whether a convolution's filter and channels are known, and which taps fall on a pixel."""
+    first, second = (v.dims for v in node.inputs)
+    filters = node.attrs["filter_shape"] if node.op.name == "conv_filter_grad" else second
+    image = (first[0], *node.attrs["input_shape"]) if node.op.name == "conv_input_grad" else first
+    channels = image[-1]
+    if isinstance(channels, Dim) or not dm.all_static(filters):
+        return False
+    filters = dm.evaluate(filters, {})
+    if node.op.name != "conv_input_grad" or filters[-2] == 1 < channels:
+        return True
+    return conv_shapes.backward(geometry(image, first[1:-1], filters[:-2], node.attrs), filters[-1]) is not None
+
+
+def place_convolution(p: Placer, of_channels: Callable[[Placer, Geometry, tuple[int, ...]], None],
+                      ways: Mapping[str, Callable[[Placer, Geometry, tuple[int, ...], int], None]]) -> None:
+    """Lowers a convolution or one of its gradients, as a backend does.
+
+    Args:
+        of_channels: `of_channels(p, window, filters)` lowers those whose filters take one channel each.
+        ways: by the name of the op what lowers all others: `way(p, window, filters, groups)`.
+    """
+    x, y = p.operands
+    name = p.node.op.name
+    filters = tuple(p.attrs["filter_shape"]) if name == "conv_filter_grad" else y.layout.shape
+    image = p.out.dims if name == "conv_input_grad" else x.layout.shape
+    places = {"conv": p.out.dims, "conv_input_grad": x.layout.shape}.get(name, y.layout.shape)
+    w = window_of(p, image, places[1:-1], filters[:-2])
+    if any(not isinstance(d, Dim) and d == 0 for d in (*x.layout.shape, *y.layout.shape, *p.out.dims)):
+        p.give(p.zeros())
+        return
+    groups = w.channels // filters[-2]
+    if groups > 1 and filters[-2] == 1:
+        of_channels(p, w, filters)
+    else:
+        ways[name](p, w, filters, groups)
 
 
 # -- depthwise convolution ----------------------------------------------------------------------------

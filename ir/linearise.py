@@ -314,16 +314,16 @@ class Linearised:
 
         Gradients that will be differentiated read such a value where the output is read, too: they are one value.
         """
-        found: dict[int, list[tuple[int, Value]]] = {}
+        ways: dict[int, list[tuple[int, Value]]] = {}
         if not self.scope.whole or not self.links:
-            return found
+            return ways
         numbers = {v: n for n, v in enumerate(self.residuals) if v.node is not None and v.dtype.is_differentiable}
         with self._writing():
             for k, output in enumerate(self.forward.outputs[:self.count]):
                 for value, holds in self._aliases(output).items() if output in self._reach else ():
                     if holds is not None and value in numbers and value not in self.forward.outputs[:self.count]:
-                        found.setdefault(numbers[value], []).append((k, holds))
-        return found
+                        ways.setdefault(numbers[value], []).append((k, holds))
+        return ways
 
     # -- the gradient -----------------------------------------------------------------------------
     def backward(self, seeded: Mask | None = None, started: Mask | None = None, joined: Sequence[tuple[int, int]] = (),

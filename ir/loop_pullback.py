@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -34,8 +34,16 @@ from .linearise import (
     Scope,
     Starts,
     one_of,
-    reached,
-    reaching,
+)
+from .loop_parts import (
+    FurtherCarried,
+    JoinedInputs,
+    ResidualStack,
+    StackPlace,
+    is_positive,
+    loop_backward,
+    loop_forward,
+    loop_seeds,
 )
 from .loop_places import Past, Pasts, Places, ValuePlace, ValueReader
 from .names import carried_roots, roots
@@ -51,96 +59,6 @@ _FILLED = 1 << 24  # bytes of a stack up to which it has its full length from th
 _TYPICAL = 64  # what an unknown size is taken for in that
 
 
-def _loop_forward(node: Node, mask: Mask) -> Mask:
-    body, count = node.regions[1], node.attrs["carried"]
-    while True:
-        varied = reached(body, mask)
-        more = tuple([m or v in varied for m, v in zip(mask, body.outputs, strict=False)]) + mask[count:]
-        if more == mask:
-            return mask[:count]
-        mask = more
-
-
-def _loop_seeds(node: Node, mask: Mask) -> Mask:
-    """Which carried values have cotangents in some round."""
-    body = node.regions[1]
-    while True:
-        useful = reaching(body, mask)
-        more = tuple([m or v in useful for m, v in zip(mask, body.inputs, strict=False)])
-        if more == mask:
-            return mask
-        mask = more
-
-
-def _loop_backward(node: Node, mask: Mask) -> Mask:
-    body, count = node.regions[1], node.attrs["carried"]
-    mask = _loop_seeds(node, mask)
-    useful = reaching(body, mask)
-    return mask + tuple([v in useful for v in body.inputs[count:]])
-
-
-class _Stack(NamedTuple):
-    """The stack of a residual of the rounds: the numbers of its parts among the carried values of the loop."""
-
-    residual: int
-    place: int
-    offset: int | None  # where the sizes vary from round to round: the carried number of elements so far
-    starts: int | None = None  # and, where items are read in no order, the stack of where they are
-
-
-class _Place(NamedTuple):
-    """Where residuals are on a stack that the loop had before: its number among the carried values, and that of the
-    residual that tells the place."""
-
-    stack: int
-    at: int
-
-
-class _Further:
-    """What a loop carries besides: first values, specs of the results, inputs of the body and what these become.
-
-    Args:
-        count: how many values are carried before these.
-    """
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self.first: list[Value] = []
-        self.specs: list[Spec] = []
-        self.inputs: list[Value] = []
-        self.results: list[Value] = []
-
-    def add(self, first: Value, here: Value, after: Value, like: Spec | None = None) -> int:
-        """Carry one more value; its number.
-
-        Args:
-            here: an input for the body. after: what it becomes.
-            like: the spec of the result, where it is not that of `here`.
-        """
-        self.first.append(first)
-        self.inputs.append(here)
-        self.specs.append(spec(here.dims, here.dtype) if like is None else like)
-        self.results.append(after)
-        self.count += 1
-        return self.count - 1
-
-
-class _Pair(NamedTuple):
-    """Inputs of a loop's body that may be one value: in every round, or in the first, or as their identities tell.
-
-    Attributes:
-        one, other: numbers of the inputs.
-        first: whether they are that in the first round alone.
-        conditions: pairs of operands that they may be, which may be one value themselves, and when; where it is
-            empty, that they are one is certain.
-    """
-
-    one: int
-    other: int
-    first: bool
-    conditions: tuple[tuple[int, int, Holds], ...]
-
-
 class LoopPullback(Pullback):
     """A loop that keeps what its rounds' gradients read, and counts the rounds."""
 
@@ -153,8 +71,8 @@ class LoopPullback(Pullback):
         self.trips = node.attrs.get("trips") if counted is None else counted.rounds
         self.runs = surely_runs(node)
         self.scope = scope
-        depends = _loop_forward(node, wanted)
-        seeds = _loop_seeds(node, seeded)
+        depends = loop_forward(node, wanted)
+        seeds = loop_seeds(node, seeded)
         active = tuple([a and b for a, b in zip(depends, seeds, strict=True)])
         body, outer = with_distinct(body, operands, count).copy(), symbols.symbols_in(operands)
         operands, wanted, test, body = self._with_constants(operands, wanted, test, body)
@@ -218,14 +136,14 @@ class LoopPullback(Pullback):
         self.operands = operands
         return operands, wanted, test, body
 
-    def _kept_already(self) -> tuple[dict[int, _Stack], dict[int, _Place]]:
+    def _kept_already(self) -> tuple[dict[int, ResidualStack], dict[int, StackPlace]]:
         """What rounds put on stacks already, for the gradient that this loop is part of: the pasts of carried values,
         by the numbers of these, and where residuals are, by theirs.
 
         Whoever reads such a value reads it from that stack: its cotangents are one sum, in their order.
         """
         lin, body = self.lin, self.lin.forward
-        pasts, held = dict[int, _Stack](), dict[int, _Place]()
+        pasts, held = dict[int, ResidualStack](), dict[int, StackPlace]()
         pushes = {v.node: j for j, v in enumerate(body.outputs[:self.count] if self.scope.whole else ())
                   if v.node is not None and v.node.op is g.PUSH and v.node.inputs[0] is body.inputs[j]}
         for node, j in pushes.items():
@@ -234,12 +152,12 @@ class LoopPullback(Pullback):
                 continue
             if "past" not in node.attrs:
                 if value in lin.residuals and value.node is not None and value not in body.outputs[:self.count]:
-                    held[lin.residuals.index(value)] = _Place(j, lin.number(at))
+                    held[lin.residuals.index(value)] = StackPlace(j, lin.number(at))
             elif value.node is None and value.index < self.count:
                 start = at.node.inputs[0]  # what tells the item's cotangent comes before the item
                 starts = next((n for push, n in pushes.items() if push.inputs[1] is start), None)
                 if starts is not None or self._has_one_size(value.index, body):
-                    pasts[value.index] = _Stack(-1, j, None, starts)
+                    pasts[value.index] = ResidualStack(-1, j, None, starts)
         return pasts, held
 
     # -- names ------------------------------------------------------------------------------------
@@ -317,8 +235,8 @@ class LoopPullback(Pullback):
         lin, count = self.lin, self.count
         with use_interpreter(builder):
             zero = builder.constant(np.array(0, np.int64))
-        inner, further = Builder(body), _Further(count)
-        self.stacks: list[_Stack] = []
+        inner, further = Builder(body), FurtherCarried(count)
+        self.stacks: list[ResidualStack] = []
         self.past: dict[int, tuple[int, bool]] = {}  # by residual: what is carried, and whether it is the next value
         with use_interpreter(inner):
             rounds = Value((), dt.int64)
@@ -333,14 +251,14 @@ class LoopPullback(Pullback):
                     value = body.inputs[at_carried] if source < 0 else body.outputs[source]
                     varies = not lin.local.isdisjoint(dm.symbols_of((dm.numel(value.dims),)))
                     self.stacks.append(self._pushed(n, value, varies, False, builder, inner, further, rounds))
-            self.pasts: dict[int, _Stack] = {}  # by what is carried
+            self.pasts: dict[int, ResidualStack] = {}  # by what is carried
             for i in self._with_pasts():
                 if i in self.kept_pasts:
                     self.pasts[i] = self.kept_pasts[i]
                     continue
                 varies = not self._has_one_size(i, body)
                 self.pasts[i] = self._pushed(-1, body.inputs[i], varies, True, builder, inner, further, rounds)
-            self.identities: dict[int, _Stack] = {}
+            self.identities: dict[int, ResidualStack] = {}
             identities = {i: Value((), dt.int64) for i in self.named}
             becomes: dict[int, Value] = {}
             for i, identity in identities.items():
@@ -348,14 +266,14 @@ class LoopPullback(Pullback):
                 first = builder.constant(np.array(self._place(i), np.int64))
                 further.add(first, identity, becomes[i])
                 place = self._on_stack(builder, inner, further, identity, 1, rounds)
-                self.identities[i] = _Stack(-1, place, None)
+                self.identities[i] = ResidualStack(-1, place, None)
         body.inputs[count:count] = further.inputs
         number_inputs(body)
         body.outputs = [*body.outputs[:count], *further.results]
         return further.first, further.specs, body
 
     def _pushed(self, residual: int, value: Value, varies: bool, is_past: bool, builder: Builder, inner: Builder,
-                further: _Further, rounds: Value) -> _Stack:
+                further: FurtherCarried, rounds: Value) -> ResidualStack:
         """Push a value of the body on a stack in each round.
 
         Args:
@@ -376,9 +294,9 @@ class LoopPullback(Pullback):
         attrs = {**({"past": True} if is_past else {}), **({"told": lead} if lead else {})}
         at = inner.value(ops.add(at, lead)) if lead else at
         place = self._on_stack(builder, inner, further, value, None if varies else size, at, attrs)
-        return _Stack(residual, place, offset, starts)
+        return ResidualStack(residual, place, offset, starts)
 
-    def _on_stack(self, builder: Builder, inner: Builder, further: _Further, value: Value, size: DimLike | None,
+    def _on_stack(self, builder: Builder, inner: Builder, further: FurtherCarried, value: Value, size: DimLike | None,
                   at: Value, attrs: Mapping[str, Any] = MappingProxyType({})) -> int:
         """Carry a stack on which rounds put `value` at a place; the stack's number among what is carried.
 
@@ -519,7 +437,7 @@ class LoopPullback(Pullback):
             back = self.lin.backward(seeds, started, joined, asked, tuple([i in late for i in carried]), shared)
         return back, late
 
-    def _pairs(self, every: Sequence[tuple[int, int]], links: Sequence[Link]) -> list[_Pair]:
+    def _pairs(self, every: Sequence[tuple[int, int]], links: Sequence[Link]) -> list[JoinedInputs]:
         """Those of the inputs `every` of the body, with their operands' places, that may be one value."""
         operand = {i: self.node.inputs[at] for i, at in every}
         holds = {(self.node.inputs[link.one], self.node.inputs[link.other]): link.holds for link in links}
@@ -531,12 +449,12 @@ class LoopPullback(Pullback):
                 if j <= i:
                     continue
                 if u is v:
-                    pairs.append(_Pair(i, j, True, ()))
+                    pairs.append(JoinedInputs(i, j, True, ()))
                 elif condition := holds.get((v, u)) or holds.get((u, v)):
-                    pairs.append(_Pair(i, j, i < self.count, ((i, j, condition),)))
+                    pairs.append(JoinedInputs(i, j, i < self.count, ((i, j, condition),)))
         return pairs
 
-    def _named_pairs(self, every: Sequence[int], holds: dict[tuple[Value, Value], Holds]) -> list[_Pair]:
+    def _named_pairs(self, every: Sequence[int], holds: dict[tuple[Value, Value], Holds]) -> list[JoinedInputs]:
         """The pairs of a loop whose values have identities."""
         links = [(self.operands.index(v), self.operands.index(u), condition) for (v, u), condition in holds.items()]
         pairs = []
@@ -548,10 +466,11 @@ class LoopPullback(Pullback):
                                     or (link[1] in one and link[0] in other)])
                 if conditions or (self._may_be(i, j) and (i in self.named or j in self.named)):
                     # The later of what is carried is a name of the earlier, whose sum goes on to the round before.
-                    pairs.append(_Pair(j, i, False, conditions) if j < self.count else _Pair(i, j, False, conditions))
+                    places = (j, i) if j < self.count else (i, j)
+                    pairs.append(JoinedInputs(*places, False, conditions))
         return pairs
 
-    def _begun_first(self, seeds: Mask, starts: Sequence[AnyTensor | None], pairs: list[_Pair]) -> list[int]:
+    def _begun_first(self, seeds: Mask, starts: Sequence[AnyTensor | None], pairs: list[JoinedInputs]) -> list[int]:
         """The carried values whose sums begin, in the first round, with the sums of their operands."""
         shared = {pair.one for pair in pairs if pair.other >= self.count and not pair.conditions}
         return [i for i in chosen(range(self.count), seeds)
@@ -589,7 +508,7 @@ class LoopPullback(Pullback):
             seeds = wider
 
     def _reverse(self, b: GraphWriter, back: Backward, seeds: Mask, totals: list[int], results: Starts,
-                 starts: Sequence[AnyTensor | None], pairs: list[_Pair], begun: list[int], conditional: list[int]
+                 starts: Sequence[AnyTensor | None], pairs: list[JoinedInputs], begun: list[int], conditional: list[int]
                  ) -> tuple[list[AnyTensor], list[AnyTensor], list[Graph]]:
         """The loop over the rounds, last first: carried values, other operands, regions."""
         lin, node, count = self.lin, self.node, self.count
@@ -664,7 +583,7 @@ class LoopPullback(Pullback):
             assert start is not None  # `_begun_first` names no others
             operands.append(start)
             sum_of[i] = body.add_input(start.dims, start.dtype, "ct")
-        holds: dict[_Pair, list[Value]] = {}
+        holds: dict[JoinedInputs, list[Value]] = {}
         for pair in pairs:
             operands += [condition() for *_, condition in pair.conditions]
             holds[pair] = [body.add_input((), dt.bool_) for _ in pair.conditions]
@@ -675,7 +594,7 @@ class LoopPullback(Pullback):
         with use_interpreter(Builder(body)) as inner:
             body.outputs = self._round(inner, back, at, offsets, sources, stacks, cotangents, seeds,  # type: ignore
                                        holds, sum_of, Pasts(places, pasts, first, later, total), identities, flags)
-        return carried, operands, [_is_positive(node.regions[0].name + "_grad", body.inputs), body]
+        return carried, operands, [is_positive(node.regions[0].name + "_grad", body.inputs), body]
 
     def _needed(self, back: Backward) -> list[int]:
         """The numbers of the residuals that the gradient of a round reads, of those that these may be, and of those
@@ -686,7 +605,7 @@ class LoopPullback(Pullback):
         return sorted({*reads, *[lin.sizes[name] for n in reads for name in
                                  sorted(dm.symbols_of(lin.residuals[n].dims)) if name in lin.sizes]})
 
-    def _kept(self, residual: int, stacks: dict[int, _Stack]) -> Value:
+    def _kept(self, residual: int, stacks: dict[int, ResidualStack]) -> Value:
         """The operand that holds a residual: a stack, or a value that no round changes."""
         if residual in self.held:
             return self.node.outputs[self.held[residual].stack]
@@ -719,8 +638,8 @@ class LoopPullback(Pullback):
         return [*sized, *cotangents[len(sized):]]
 
     def _round(self, inner: Builder, back: Backward, rounds: Value, offsets: dict[int, Value],
-               sources: dict[int, Value], stacks: dict[int, _Stack], cotangents: list[Value], seeds: Mask,
-               pairs: dict[_Pair, list[Value]], sum_of: dict[int, Value],
+               sources: dict[int, Value], stacks: dict[int, ResidualStack], cotangents: list[Value], seeds: Mask,
+               pairs: dict[JoinedInputs, list[Value]], sum_of: dict[int, Value],
                pasts: Pasts, identities: dict[int, Value], flags: dict[int, Value]) -> list[Value]:
         """One round of the gradient; gives the next carried values."""
         lin = self.lin
@@ -800,7 +719,7 @@ class LoopPullback(Pullback):
             return ops.logical_not(elsewhere)
         return cache(own)
 
-    def _joint(self, pair: _Pair, holds: list[Value], is_first: Value, identities: dict[int, Value]) -> Value:
+    def _joint(self, pair: JoinedInputs, holds: list[Value], is_first: Value, identities: dict[int, Value]) -> Value:
         """A bool scalar: whether a pair is one value in a round."""
         if not self.named:
             joined = holds[0] if holds else is_first
@@ -817,7 +736,7 @@ class LoopPullback(Pullback):
         assert joint is not None  # a pair has identities, or something that tells
         return joint
 
-    def _begun(self, at: Value, seeds: Mask, cotangents: list[Value], pairs: dict[_Pair, list[Value]],
+    def _begun(self, at: Value, seeds: Mask, cotangents: list[Value], pairs: dict[JoinedInputs, list[Value]],
                sum_of: dict[int, Value], identities: dict[int, Value]) -> list[Value]:
         """The cotangents that a round's gradient is given: of its results, sums so far, whether inputs are joined."""
         count = sum(seeds)
@@ -833,18 +752,4 @@ class LoopPullback(Pullback):
         return [*cotangents[:count], *begun, *cotangents[count:], *joint]
 
 
-LOOP_FLOW = Flow(_loop_forward, _loop_backward)
-
-
-def _is_positive(name: str, inputs: Sequence[Value]) -> Graph:
-    """The test of a loop that goes on while its first carried value, the rounds that are left, is above 0.
-
-    Args:
-        name: of the test. inputs: of the body, like which the test's are.
-    """
-    test = Graph(name)
-    for v in inputs:
-        test.add_input(v.dims, v.dtype)
-    with use_interpreter(Builder(test)):
-        test.outputs = [ops.greater(test.inputs[0], 0)]
-    return test
+LOOP_FLOW = Flow(loop_forward, loop_backward)

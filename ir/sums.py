@@ -170,7 +170,7 @@ class Sums(Generic[K, T]):
         self.cts, self.spec_of = cts, spec_of
         self.begins: dict[K, Callable[[], tuple[T | None, Exists]]] = {}  # what sums begin with
         self._joins: dict[K, dict[K, Holds]] = {}  # for names, the values that they may be
-        self._near: dict[K, set[K]] = {}  # keys that were joined directly
+        self._near: dict[K, dict[K, None]] = {}  # keys that were joined directly, in the order in which they were
         self._values: dict[K, dict[K, Holds]] = {}  # for names, all values that they may be
         self._others: dict[K, dict[K, Holds]] = {}  # for keys, all that may be the same value
         self._gone: set[K] = set()  # keys whose sums were taken out by `pop`
@@ -187,8 +187,8 @@ class Sums(Generic[K, T]):
         if name != value:
             joins = self._joins.setdefault(name, {})
             joins[value] = _or(joins[value], holds) if value in joins else holds
-            self._near.setdefault(name, set()).add(value)
-            self._near.setdefault(value, set()).add(name)
+            self._near.setdefault(name, {})[value] = None
+            self._near.setdefault(value, {})[name] = None
 
     def links(self, keys: Sequence[K | None]) -> list[Link]:
         """Which of `keys`, None for those that do not count, may be one value: first and second place, condition.
@@ -216,13 +216,14 @@ class Sums(Generic[K, T]):
         if key not in self._others:
             conditions: dict[K, Holds] = {}
             mine = self._earlier(key)
-            around, seen = [key], {key}
+            around, seen = [key], {key: None}
             while around:
                 for other in self._near.get(around.pop(), ()):
                     if other not in seen:
-                        seen.add(other)
+                        seen[other] = None
                         around.append(other)
-            for other in seen - {key}:
+            del seen[key]
+            for other in seen:
                 theirs = self._earlier(other)
                 ways = [mine[other]] if other in mine else [theirs[key]] if key in theirs else []
                 ways += [_and(mine[value], theirs[value]) for value in mine if value in theirs]
@@ -317,8 +318,8 @@ class Sums(Generic[K, T]):
             near = self._near[around.pop()]
             if key in near:
                 return True
-            around += near - seen
-            seen |= near
+            around += near.keys() - seen
+            seen |= near.keys()
         return False
 
     def _settle(self, key: K) -> None:

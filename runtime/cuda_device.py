@@ -126,7 +126,7 @@ class Gpu:
         if status == cuda_driver.OUT_OF_MEMORY:
             self._exhausted(size)
         if status:
-            raise CudaError(status, self.driver.explained("cuMemAllocAsync", status))
+            raise CudaError(self.driver.explained("cuMemAllocAsync", status), status)
         return address.value
 
     def give_back(self, address: int, size: int) -> None:

@@ -92,12 +92,12 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
 class CudaError(RuntimeError):
     """A function of the driver has failed; `status` is what it gave."""
 
-    def __init__(self, status: int, text: str) -> None:
+    def __init__(self, text: str, status: int = 0) -> None:
         super().__init__(text)
         self.status = status
 
-    def __reduce__(self) -> tuple[type[CudaError], tuple[int, str]]:
-        return CudaError, (self.status, str(self))
+    def __reduce__(self) -> tuple[object, ...]:
+        return CudaError, (str(self), self.status), vars(self)
 
 
 class Driver:
@@ -141,7 +141,7 @@ class Driver:
         def call(*args: object) -> None:
             status = function(*args)
             if status:
-                raise CudaError(status, self.explained(name, status))
+                raise CudaError(self.explained(name, status), status)
         return call
 
     def _number(self, name: str) -> int:

@@ -13,13 +13,13 @@ from twofold.codegen import conv_narrow_shapes as narrow
 from twofold.codegen import conv_shapes as shapes
 from twofold.codegen import gemm_shapes as gemm
 from twofold.codegen import library, structured, structured_alone, structured_products, target
-from twofold.codegen.backend import Backend, lowering
+from twofold.codegen.backend import lowering
 from twofold.codegen.kernels import convolution
-from twofold.codegen.kernels.windows import Geometry, geometry
+from twofold.codegen.kernels.windows import Geometry
 from twofold.codegen.layout import Layout, NotAView, contiguous, merged, row_span
 from twofold.codegen.operands import Argument, Blocking, Library, Rows, Run, Tiles, Within, Work
 from twofold.codegen.placer import Placer
-from twofold.codegen.structured_windows import depthwise, window_of
+from twofold.codegen.structured_windows import convolves, depthwise, place_convolution
 from twofold.codegen.units import Source
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
@@ -124,36 +124,10 @@ def _matrices(left: Source, right: Source, out: Layout) -> products.Matrices:
 
 
 # -- convolution --------------------------------------------------------------------------------------
-def _convolves(node: g.Node, backend: Backend) -> bool:
-    """Whether the filter and the channels are known, and which taps fall on a pixel."""
-    first, second = (v.dims for v in node.inputs)
-    filters = node.attrs["filter_shape"] if node.op.name == "conv_filter_grad" else second
-    image = (first[0], *node.attrs["input_shape"]) if node.op.name == "conv_input_grad" else first
-    channels = image[-1]
-    if isinstance(channels, Dim) or not dm.all_static(filters):
-        return False
-    filters = dm.evaluate(filters, {})
-    if node.op.name != "conv_input_grad" or filters[-2] == 1 < channels:
-        return True
-    return shapes.backward(geometry(image, first[1:-1], filters[:-2], node.attrs), filters[-1]) is not None
-
-
-@lowering("conv", "conv_input_grad", "conv_filter_grad", handles=_convolves)
+@lowering("conv", "conv_input_grad", "conv_filter_grad", handles=convolves)
 def _convolution(p: Placer) -> None:
-    x, y = p.operands
-    name = p.node.op.name
-    filters = tuple(p.attrs["filter_shape"]) if name == "conv_filter_grad" else y.layout.shape
-    image = p.out.dims if name == "conv_input_grad" else x.layout.shape
-    places = {"conv": p.out.dims, "conv_input_grad": x.layout.shape}.get(name, y.layout.shape)
-    w = window_of(p, image, places[1:-1], filters[:-2])
-    if any(_number(d) and d == 0 for d in (*x.layout.shape, *y.layout.shape, *p.out.dims)):
-        p.give(p.zeros())
-        return
-    groups = w.channels // filters[-2]
-    if groups > 1 and filters[-2] == 1:
-        _depthwise(p, w, filters)
-    else:
-        {"conv": _forward, "conv_input_grad": _input_grad}.get(name, _filter_grad)(p, w, filters, groups)
+    ways = {"conv": _forward, "conv_input_grad": _input_grad, "conv_filter_grad": _filter_grad}
+    place_convolution(p, _depthwise, ways)
 
 
 def _depthwise(p: Placer, w: Geometry, filters: tuple[int, ...]) -> None:
