@@ -32,9 +32,9 @@ _BLOCK = 128  # threads of a block, where its size makes no difference
 _I64, _GENERIC, _GLOBAL = ir.IntType(64), ir.PointerType(), ir.PointerType(addrspace=1)
 
 
-def target(architecture: str = OLDEST) -> targets.Target:
-    """GPUs from an architecture on, such as "sm_75", for `target.use`. Threads have no vectors."""
-    return targets.Target(_TRIPLE, architecture, _VERSION, 0, fused=True, half=True, wide=True, masks=False,
+def target() -> targets.Target:
+    """GPUs from `OLDEST` on, for `target.use`. Threads have no vectors."""
+    return targets.Target(_TRIPLE, OLDEST, _VERSION, 0, fused=True, half=True, wide=True, masks=False,
                           many_registers=True)
 
 
@@ -63,7 +63,7 @@ def parameters(kernel: Kernel, count: int = 0) -> list[bool]:
     return [n in memory for n in range(max(1 + max([*memory, *integers], default=-1), count))]
 
 
-def text(kernels: Mapping[str, Kernel], architecture: str = OLDEST) -> str:
+def text(kernels: Mapping[str, Kernel]) -> str:
     """PTX with an entry for each kernel, by its name.
 
     An entry takes the length of the kernel's range and the address of a status word, both of 64 bits, then the kernel's
@@ -73,7 +73,6 @@ def text(kernels: Mapping[str, Kernel], architecture: str = OLDEST) -> str:
 
     Args:
         kernels: what runs on one thread: kernels that call others (`Call`) are not among them.
-        architecture: the oldest GPU that is to run it.
     Raises:
         RuntimeError: LLVM has no code generator for NVIDIA's GPUs.
 
@@ -83,25 +82,25 @@ def text(kernels: Mapping[str, Kernel], architecture: str = OLDEST) -> str:
     >>> ".visible .entry double(" in text({"double": double})
     True
     """
-    return assembly(module(kernels, architecture), architecture)
+    return assembly(module(kernels))
 
 
-def module(kernels: Mapping[str, Kernel], architecture: str = OLDEST, count: int = 0) -> str:
+def module(kernels: Mapping[str, Kernel], count: int = 0) -> str:
     """The LLVM module that `text` is made of: all that it depends on, at a tenth of the time.
 
     Args:
         count: of arguments, as for `parameters`.
     """
-    with targets.use(target(architecture)):
+    with targets.use(target()):
         written = ir.Module()
         for name, kernel in kernels.items():
             _entry(written, kernel, name, count)
         return str(written)
 
 
-def assembly(written: str, architecture: str = OLDEST) -> str:
+def assembly(written: str) -> str:
     """PTX of a `module`."""
-    with targets.use(target(architecture)):
+    with targets.use(target()):
         return llvm_module.assembly(llvm_module.optimise(written))
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
-import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
@@ -72,7 +71,6 @@ class Gpu:
         self._memory = locks.RLock()  # of the numbers below
         self._idle: dict[int, list[int]] = {}  # addresses by size
         self._in_use = self._peak = self._kept = 0
-        self._current = threading.local()
         with self:
             for stream in (self.stream, self.recording):
                 driver.cuStreamCreate(ctypes.byref(stream), _APART)

@@ -11,24 +11,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from ctypes import POINTER, c_char, c_char_p, c_float, c_int, c_size_t, c_ubyte, c_uint, c_uint64, c_void_p
+from ctypes import POINTER, c_char, c_char_p, c_int, c_size_t, c_ubyte, c_uint, c_uint64, c_void_p
 from typing import Any
 
 from . import locks
 
-__all__ = ["CudaError", "Driver", "KernelNode", "OUT_OF_MEMORY", "driver", "use", "why_missing"]
+__all__ = ["CudaError", "Driver", "OUT_OF_MEMORY", "driver", "use", "why_missing"]
 
 OUT_OF_MEMORY = 2
-NOT_READY = 600
 _LIBRARY = "libcuda.so.1"
-
-
-class KernelNode(ctypes.Structure):
-    """`CUDA_KERNEL_NODE_PARAMS`, version 2: a launch that is part of a graph."""
-
-    _fields_ = [("function", c_void_p), ("grid_x", c_uint), ("grid_y", c_uint), ("grid_z", c_uint),
-                ("block_x", c_uint), ("block_y", c_uint), ("block_z", c_uint), ("shared", c_uint),
-                ("parameters", c_void_p), ("extra", c_void_p), ("kernel", c_void_p), ("context", c_void_p)]
 
 
 # Each function's argument types; all give a status. Handles and host addresses are pointers, addresses of a GPU's
@@ -50,10 +41,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuMemFreeAsync": (_ADDRESS, _HANDLE),
     "cuPointerGetAttribute": (c_void_p, c_int, _ADDRESS),
     "cuMemPoolSetAttribute": (_HANDLE, c_int, c_void_p),
-    "cuMemPoolGetAttribute": (_HANDLE, c_int, c_void_p),
     "cuMemPoolTrimTo": (_HANDLE, c_size_t),
-    "cuMemHostAlloc": (POINTER(c_void_p), c_size_t, c_uint),
-    "cuMemFreeHost": (c_void_p,),
     "cuMemcpyHtoDAsync_v2": (_ADDRESS, c_void_p, c_size_t, _HANDLE),
     "cuMemcpyDtoHAsync_v2": (c_void_p, _ADDRESS, c_size_t, _HANDLE),
     "cuMemcpyDtoDAsync_v2": (_ADDRESS, _ADDRESS, c_size_t, _HANDLE),
@@ -67,10 +55,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuEventCreate": (POINTER(_HANDLE), c_uint),
     "cuEventDestroy_v2": (_HANDLE,),
     "cuEventRecord": (_HANDLE, _HANDLE),
-    "cuEventSynchronize": (_HANDLE,),
-    "cuEventElapsedTime": (POINTER(c_float), _HANDLE, _HANDLE),
     "cuModuleLoadData": (POINTER(_HANDLE), c_char_p),
-    "cuModuleUnload": (_HANDLE,),
     "cuModuleGetFunction": (POINTER(_HANDLE), _HANDLE, c_char_p),
     "cuFuncGetAttribute": (POINTER(c_int), c_int, _HANDLE),
     "cuLaunchKernel": (_HANDLE, *[c_uint] * 7, _HANDLE, c_void_p, c_void_p),
@@ -79,8 +64,6 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuLinkComplete": (_HANDLE, POINTER(c_void_p), POINTER(c_size_t)),
     "cuLinkDestroy": (_HANDLE,),
     "cuGraphInstantiateWithFlags": (POINTER(_HANDLE), _HANDLE, c_uint64),
-    "cuGraphGetNodes": (_HANDLE, POINTER(_HANDLE), POINTER(c_size_t)),
-    "cuGraphExecKernelNodeSetParams_v2": (_HANDLE, _HANDLE, POINTER(KernelNode)),
     "cuGraphLaunch": (_HANDLE, _HANDLE),
     "cuGraphExecDestroy": (_HANDLE,),
     "cuGraphDestroy": (_HANDLE,),

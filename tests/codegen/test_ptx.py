@@ -95,7 +95,7 @@ def some_kernels() -> dict[str, loop.Kernel]:
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_architectures(architecture: str, tmp_path: Path) -> None:
-    """Text for the oldest serves all; text for one knows its name."""
+    """Text for the oldest serves all."""
     assembled(ptx.text(some_kernels()), tmp_path, architecture)
 
 
