@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from twofold.codegen.kernels import indexing
 from twofold.codegen.operands import Argument, Library, Memory, PartialResults, Slot, Within, Work, bytes_of
 from twofold.codegen.plan import Branch, Copy, Plan, RowBlocks, Step, Tree, While, parts_of
 from twofold.codegen.statements import Kernel
@@ -26,9 +25,9 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
 from . import locks
-from .calls import NodeFailure
 from .cuda_code import LoadedKernel, function
 from .cuda_device import Allocation, DeviceArray, Gpu
+from .failures import failure
 
 if TYPE_CHECKING:
     from .cuda_driver import Driver
@@ -36,10 +35,9 @@ if TYPE_CHECKING:
 __all__ = ["CudaProgram"]
 
 _SIZES = 64  # sets of sizes whose launches are kept
-_GRAPHS = 8  # graphs of a line, for different memory
+_GRAPHS = 8  # graphs of a sequence, for different memory
 _WORTH = 3  # launches from which a graph is
 _OWN_THREAD = 1  # CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: what other threads do meanwhile is theirs
-_ALIGNED = 256  # bytes: where windows begin
 
 
 class _BufferPlace(NamedTuple):
@@ -83,8 +81,8 @@ class _LaunchSequence:
 
     Attributes:
         work: what is done.
-        buffers: whose addresses it depends on; -1 stands for the status words.
-        graphs: by these addresses; None for those that came up once.
+        buffers: whose addresses it depends on.
+        graphs: by these addresses and that of the status words; None for those that came up once.
     """
 
     def __init__(self, work: list[_KernelLaunch | _DeviceCopy]) -> None:
@@ -138,7 +136,7 @@ class CudaProgram:
         self._lock = locks.RLock()
         self._sized: OrderedDict[tuple[int, ...], _SizedPlan] = OrderedDict()
         self._constants: list[DeviceArray] | None = None
-        self.checks = [n for n, step in enumerate(plan.steps) if step.codes]
+        self.checks = any(step.codes for step in plan.steps)
 
     @property
     def donated(self) -> dict[int, int]:
@@ -159,9 +157,9 @@ class CudaProgram:
         for n, (shape, value) in enumerate(zip(sized.shapes, plan.graph.outputs, strict=True)):
             donor = plan.donated.get(n)
             outs.append(gpu.empty(shape, value.dtype.np) if donor is None else here[donor].reshape(shape))
-        scratch = [gpu.allocate(size) for size in sized.scratch]
+        arena = gpu.allocate(sized.scratch)
         status = gpu.allocate(8 * max(len(plan.steps), 1)) if self.checks else None
-        _CudaRun(self, sized, [*here, *outs, *self.constants()], scratch, status).run()
+        _CudaRun(self, sized, [*here, *outs, *self.constants()], arena, status).run()
         return outs
 
     def sized(self, sizes: dict[str, int]) -> _SizedPlan:
@@ -196,7 +194,7 @@ class _SizedPlan:
 
     Attributes:
         shapes: of the outputs.
-        scratch: bytes of the arena, then of each window.
+        scratch: bytes of the arena.
         launches: of each step.
         tests: where the flags of the plan's branches and loops lie, by identity.
         lines: of each of the plan's trees, by identity: its launches and copies, as far as they follow one another, and
@@ -206,14 +204,8 @@ class _SizedPlan:
     def __init__(self, plan: Plan, gpu: Gpu, sizes: dict[str, int]) -> None:
         self.plan, self.gpu, self.sizes = plan, gpu, sizes
         self.shapes = [tuple(dm.evaluate(v.dims, sizes)) for v in plan.graph.outputs]
-        first = len(plan.graph.inputs) + len(self.shapes) + len(plan.constants)
-        self.arena = first
-        self.scratch = [self.number(plan.arena)]
-        self._windows: dict[Memory, int] = {}
-        for blocks in plan.row_blocks():
-            for memory in blocks.windows:  # here all rows are one block
-                self._windows[memory] = first + len(self.scratch)
-                self.scratch.append(self.number(bytes_of(memory)))
+        self.arena = len(plan.graph.inputs) + len(self.shapes) + len(plan.constants)  # the number of its buffer
+        self.scratch = self.number(plan.arena)
         self.launches = [self._launches(n, step) for n, step in enumerate(plan.steps)]
         self.tests: dict[int, _BufferPlace | _SlotPlace] = {}
         self.lines: dict[int, list[_LaunchSequence | Branch | While]] = {}
@@ -227,8 +219,6 @@ class _SizedPlan:
         memory = self.plan.memory_of(of)
         if isinstance(memory, Slot):
             return self._slot(memory, offset)
-        if memory in self._windows:
-            return _BufferPlace(self._windows[memory], offset)
         number = self.plan.buffers.get(memory)
         if number is not None:
             return _BufferPlace(number, offset)
@@ -267,12 +257,11 @@ class _SizedPlan:
         for part in tree:
             if isinstance(part, int):
                 work += self.launches[part]
-            elif isinstance(part, RowBlocks):
-                work += [launch for number in part.steps for launch in self.launches[number]]
             elif isinstance(part, Copy):
                 size = self.number(bytes_of(part.to))
                 work += [_DeviceCopy(self.place(part.to), self.place(part.source), size)] if size else []
             else:
+                assert not isinstance(part, RowBlocks)  # which begin at products of a processor
                 lines += [_LaunchSequence(work), part]
                 work = []
                 self.tests[id(part)] = self.place(part.test)
@@ -285,11 +274,10 @@ class _CudaRun:
     """One run of a program."""
 
     def __init__(self, program: CudaProgram, sized: _SizedPlan, buffers: Sequence[DeviceArray],
-                 scratch: Sequence[Allocation], status: Allocation | None) -> None:
+                 arena: Allocation, status: Allocation | None) -> None:
         self.program, self.sized, self.gpu, self.status = program, sized, program.gpu, status
         self.driver: Driver = program.gpu.driver
-        self.held = (buffers, scratch)
-        self.bases = [*[b.address for b in buffers], *[s.address for s in scratch]]
+        self.bases = [*[b.address for b in buffers], arena.address]
 
     def run(self) -> None:
         """Hands all of it in, and reads the status words, if there are any.
@@ -362,19 +350,10 @@ class _CudaRun:
         steps = self.program.plan.steps
         codes = self.read(status.address, np.dtype(np.int64), len(steps)) + 1
         for number in np.flatnonzero(codes).tolist():
-            step = steps[number]
-            node, code = step.failed(int(codes[number]))
-            raise NodeFailure(None if node is None else node.op.name, None if node is None else node.loc,
-                              self.explained(step) or code)
+            raise failure(steps[number], int(codes[number]), self.sized.sizes, self.array)
 
-    def explained(self, step: Step) -> str | None:
-        """The text of a failed check, from the operands that it is about."""
-        if step.detail is None:
-            return None
-        arrays = []
-        for within, dims in step.detail.arrays:
-            shape = tuple(dm.evaluate(dims, self.sized.sizes))
-            dtype = within.value.dtype
-            at = self.address(self.sized.place(within.value, self.sized.number(within.offset) * dtype.size))
-            arrays.append(self.read(at, dtype.np, math.prod(shape)).reshape(shape))
-        return indexing.detail(step.detail.kind, arrays, dm.evaluate(step.detail.sizes, self.sized.sizes))
+    def array(self, within: Within, shape: tuple[int, ...]) -> np.ndarray:
+        """The array that begins at a place in memory."""
+        dtype = within.value.dtype
+        at = self.address(self.sized.place(within.value, self.sized.number(within.offset) * dtype.size))
+        return self.read(at, dtype.np, math.prod(shape)).reshape(shape)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from twofold.codegen import backend, conv_kernels, conv_shapes, gemm_kernels, gemm_shapes, library, lockstep
-from twofold.codegen.kernels import indexing
 from twofold.codegen.lockstep import ByteMemory
 from twofold.codegen.loop import Kernel
 from twofold.codegen.operands import Argument, Library, Memory, PartialResults, Run, Slot, Within, Work, bytes_of
@@ -25,7 +24,7 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import as_dtype
 
-from .calls import NodeFailure
+from .failures import failure
 
 if TYPE_CHECKING:
     from twofold.codegen.layout import Layout
@@ -130,19 +129,11 @@ class _Execution:
             assert isinstance(kernel, Kernel)
             status = lockstep.run(kernel, self.size(part.total), [self.argument(a) for a in part.arguments])
             if status:
-                node, code = step.failed(status)
-                raise NodeFailure(None if node is None else node.op.name, None if node is None else node.loc,
-                                  self.explained(step) or code)
+                raise failure(step, status, self.sizes, self.array)
 
-    def explained(self, step: Step) -> str | None:
-        """The text of a failed check, from the operands that it is about."""
-        if step.detail is None:
-            return None
-        arrays = []
-        for within, dims in step.detail.arrays:
-            shape = tuple(dm.evaluate(dims, self.sizes))
-            arrays.append(self.elements(within.value, within.offset, math.prod(shape)).reshape(shape))
-        return indexing.detail(step.detail.kind, arrays, dm.evaluate(step.detail.sizes, self.sizes))
+    def array(self, within: Within, shape: tuple[int, ...]) -> np.ndarray:
+        """The array that begins at a place in memory."""
+        return self.elements(within.value, within.offset, math.prod(shape)).reshape(shape)
 
 
 @functools.cache
