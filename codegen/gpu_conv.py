@@ -318,11 +318,7 @@ def depthwise_filter_grad(dtype: DType) -> Kernel:
         total = b.local(0.0, dt.float64)
         with b.for_(0, images * w.outputs[0] * w.outputs[1] * w.outputs[2]) as r:
             image, at = w.split(r, w.outputs)
-            inside, pixel = b.const(True, dt.bool_), image
-            for axis in range(3):
-                place = at[axis] * w.strides[axis] - w.before[axis] + k[axis] * w.dilations[axis]
-                inside = b.and_(inside, b.and_(b.ge(place, 0), b.lt(place, w.sizes[axis])))
-                pixel = pixel * w.sizes[axis] + place
+            inside, pixel = w.pixel(image, at, k)
             with b.if_(inside):
                 value = b.cast(b.load(x, pixel * w.channels + channel), dt.float64)
                 total.set(total.get() + value * b.cast(b.load(ct, r * width + o), dt.float64))

@@ -119,11 +119,7 @@ def depthwise_filter_grad(dtype: DType) -> Kernel:
         _, k = w.split(tap, w.window)
         with b.for_(0, images * w.outputs[0] * w.outputs[1] * w.outputs[2]) as r:
             image, at = w.split(r, w.outputs)
-            inside, pixel = b.const(True, dt.bool_), image
-            for axis in range(3):
-                i = at[axis] * w.strides[axis] - w.before[axis] + k[axis] * w.dilations[axis]
-                inside = b.and_(inside, b.and_(b.ge(i, 0), b.lt(i, w.sizes[axis])))
-                pixel = pixel * w.sizes[axis] + i
+            inside, pixel = w.pixel(image, at, k)
             with b.if_(inside), b.for_(0, w.channels) as c:
                 value = b.cast(b.load(x, pixel * w.channels + c), dt.float64)
                 with b.for_(0, multiplier) as m:

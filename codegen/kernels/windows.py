@@ -96,6 +96,16 @@ class Window:
             pixel = above
         return pixel, at[::-1]
 
+    def pixel(self, image: Scalar, at: Sequence[Scalar], tap: Sequence[Scalar]) -> tuple[Scalar, Scalar]:
+        """Whether a tap of the window of output place `at` is inside the input, and the number of the pixel there."""
+        b = self.b
+        inside, pixel = b.const(True, dt.bool_), image
+        for axis in range(3):
+            i = at[axis] * self.strides[axis] - self.before[axis] + tap[axis] * self.dilations[axis]
+            inside = b.and_(inside, b.and_(b.ge(i, 0), b.lt(i, self.sizes[axis])))
+            pixel = pixel * self.sizes[axis] + i
+        return inside, pixel
+
     @contextmanager
     def taps(self, image: Scalar, at: Sequence[Scalar]) -> Iterator[tuple[Scalar, Scalar]]:
         """For the output place `at`: each tap that is inside the input, and the number of the input's pixel there."""
