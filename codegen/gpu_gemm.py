@@ -8,8 +8,6 @@ each part, and the parts' sums, which a workspace holds, are added up in the ord
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
@@ -19,14 +17,15 @@ from twofold.ir.scalar import Scalar
 
 from .gemm_shapes import BLOCK, summed
 from .gpu_tile import TilePart, TileShape, product
-from .layout import Layout, contiguous, merged
+from .layout import Layout, contiguous
 from .loop import Cell, Kernel, LoopBuilder, Pointer, TeamBuilder
 from .loop_sizes import covering, parted
+from .matrices import Matrices, matrices_of
 from .operands import Argument, Run, Within, Work
 from .placer import Placer
 from .units import Source
 
-__all__ = ["SHAPES", "INNER", "OUTER", "APART", "BatchedProduct", "MatrixLines", "kernel", "joined", "store_tile",
+__all__ = ["SHAPES", "INNER", "OUTER", "APART", "MatrixLines", "kernel", "joined", "store_tile",
            "store_row", "neighbours", "takes", "choose", "product_runs"]
 
 # Which elements of an operand are known to be neighbours in memory: those along the inner index, those of its rows (or
@@ -45,28 +44,6 @@ SHAPES = {4: _SHAPES_32, 8: _SHAPES_64}
 _COSTS = {4: _COSTS_32, 8: _COSTS_64}
 _BLOCKS = 256  # blocks of threads that keep a GPU busy
 _LANES = 16  # bytes that a thread loads at once
-
-
-class BatchedProduct(NamedTuple):
-    """A batch of products C = A B: sizes, and strides in elements, which may be unknown.
-
-    a: of A from row to row and along the inner index. b: of B along the inner index and from column to column. ldc: of
-    C from row to row; its columns are neighbours. batch: for each batch dimension, outermost first, its length and the
-    strides of A, B and C along it.
-    """
-
-    m: DimLike
-    n: DimLike
-    k: DimLike
-    a: tuple[DimLike, DimLike]
-    b: tuple[DimLike, DimLike]
-    ldc: DimLike
-    batch: tuple[tuple[DimLike, DimLike, DimLike, DimLike], ...] = ()
-
-    @property
-    def batches(self) -> DimLike:
-        """How many products there are."""
-        return dm.numel([length for length, *_ in self.batch])
 
 
 class MatrixLines:
@@ -232,7 +209,7 @@ def product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: L
     program's own."""
     dtype, compute = left.base.dtype, summed(left.base.dtype)
     layout = layout or contiguous((left.layout.shape[-2], right.layout.shape[-1]))
-    x, swapped = _columns_as_rows(_products(left, right, layout))
+    x, swapped = _columns_as_rows(matrices_of(left, right, layout))
     places: list[Argument] = [p.at(left), p.at(right)]
     if swapped:
         places.reverse()
@@ -254,7 +231,7 @@ def product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: L
             Run(p.kernel(joined, compute), [out, sums, parts, size], size, parts)]
 
 
-def neighbours(x: BatchedProduct) -> tuple[str, str]:
+def neighbours(x: Matrices) -> tuple[str, str]:
     """Which elements of A and of B are neighbours."""
     def of(inner: DimLike, outer: DimLike) -> str:
         return INNER if _is(inner, 1) else OUTER if _is(outer, 1) else APART
@@ -267,24 +244,11 @@ def takes(shape: TileShape, how: tuple[str, str]) -> bool:
     return APART not in how or shape is not _SHAPES_32[0]
 
 
-def _products(left: Source, right: Source, out: Layout) -> BatchedProduct:
-    """The products of two sources that broadcast to the batch of `out`, as few as can be."""
-    *batch, m, n = out.shape
-    a = left.layout.broadcast_to((*batch, *left.layout.shape[-2:]))
-    b = right.layout.broadcast_to((*batch, *right.layout.shape[-2:]))
-    dims = merged(batch, [a.strides[:-2], b.strides[:-2], out.strides[:-2]])
-    x = BatchedProduct(m, n, a.shape[-1], a.strides[-2:], b.strides[-2:], out.strides[-2],
-                       tuple((length, of_a, of_b, of_c) for length, (of_a, of_b, of_c) in dims))
-    if x.batch and x.batch[-1][1:] == (m * x.a[0], 0, m * x.ldc):  # one long product of all rows
-        return x._replace(m=x.batch[-1][0] * m, batch=x.batch[:-1])
-    return x
-
-
-def _columns_as_rows(x: BatchedProduct) -> tuple[BatchedProduct, bool]:
+def _columns_as_rows(x: Matrices) -> tuple[Matrices, bool]:
     """A row by a matrix as the matrix's columns by a column, and whether it was that: a column's tiles are high."""
     if not (_is(x.m, 1) and not _is(x.n, 1)):
         return x, False
-    turned = BatchedProduct(x.n, 1, x.k, x.b[::-1], x.a[::-1], 1,
+    turned = Matrices(x.n, 1, x.k, x.b[::-1], x.a[::-1], 1,
                             tuple((length, of_b, of_a, of_c) for length, of_a, of_b, of_c in x.batch))
     return turned, True
 
@@ -293,7 +257,7 @@ def _is(size: DimLike, number: int) -> bool:
     return type(size) is int and size == number
 
 
-def choose(x: BatchedProduct, size: int, parts: bool = True) -> tuple[TileShape, int]:
+def choose(x: Matrices, size: int, parts: bool = True) -> tuple[TileShape, int]:
     """The tiles that cost least, and in how many parts along the inner index.
 
     Args:
@@ -318,7 +282,7 @@ def choose(x: BatchedProduct, size: int, parts: bool = True) -> tuple[TileShape,
     return min(((shape, number) for shape in costs for number in {1, blocks if parts else 1}), key=cost)
 
 
-def _is_narrow(shape: TileShape, x: BatchedProduct) -> bool:
+def _is_narrow(shape: TileShape, x: Matrices) -> bool:
     """Whether a skewed tile is for a product: of as few rows or columns."""
     return any(most < shape.rows + shape.columns - most and type(size) is int and size <= most
                for most, size in ((shape.rows, x.m), (shape.columns, x.n)))

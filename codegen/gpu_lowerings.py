@@ -19,6 +19,7 @@ from .backend import Lowering, lowering
 from .kernels import convolution
 from .kernels.windows import Geometry
 from .layout import Layout
+from .matrices import Matrices
 from .operands import Argument, Run, Within, Work
 from .placer import Placer
 from .structured import place_cross_entropy, place_softmax
@@ -119,7 +120,7 @@ def _fills(inner: int, dtype: DType) -> bool:
 
 def _tiles(m: DimLike, n: int, k: DimLike, groups: int, dtype: DType) -> tuple[gpu_gemm.TileShape, int]:
     """The tiles of a convolution, and in how many parts its windows are summed."""
-    x = gpu_gemm.BatchedProduct(m, n, k, (k, 1), (n, 1), n, ((groups, 0, 0, 0),))
+    x = Matrices(m, n, k, (k, 1), (n, 1), n, ((groups, 0, 0, 0),))
     return gpu_gemm.choose(x, dtype.size)
 
 
@@ -170,7 +171,7 @@ def _filter_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) 
     columns, inner = outputs // groups, filters[-2]
     shares = groups * count
     m = w.taps * inner
-    x_of = gpu_gemm.BatchedProduct(m, columns, w.places, (1, m), (outputs, 1), outputs, ((shares, 0, 0, 0),))
+    x_of = Matrices(m, columns, w.places, (1, m), (outputs, 1), outputs, ((shares, 0, 0, 0),))
     shape, _ = gpu_gemm.choose(x_of, compute.size, parts=False)
     kernel = p.kernel(gpu_conv.filters, compute, shape, w.window, _fills(inner, compute))
     total = shares * -(-m // shape.rows) * -(-columns // shape.columns)

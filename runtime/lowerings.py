@@ -16,7 +16,8 @@ from twofold.codegen import library, structured, structured_alone, structured_pr
 from twofold.codegen.backend import lowering
 from twofold.codegen.kernels import convolution
 from twofold.codegen.kernels.windows import Geometry
-from twofold.codegen.layout import Layout, NotAView, contiguous, merged, row_span
+from twofold.codegen.layout import Layout, NotAView, contiguous, row_span
+from twofold.codegen.matrices import Matrices, matrices_of
 from twofold.codegen.operands import Argument, Blocking, Library, Rows, Run, Tiles, Within, Work
 from twofold.codegen.placer import Placer
 from twofold.codegen.structured_windows import convolves, depthwise, place_convolution
@@ -45,10 +46,10 @@ def _product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: 
     """The runs of a product in a plan; see `Placer.product`."""
     dtype = left.base.dtype
     layout = layout or contiguous((left.layout.shape[-2], right.layout.shape[-1]))
-    x = _matrices(left, right, layout)
+    x = matrices_of(left, right, layout)
     if products.is_scattered(x) and not left.layout.is_dense():
         left = p.copy(left)
-        x = _matrices(left, right, layout)
+        x = matrices_of(left, right, layout)
     fixed = p.is_fixed(right)
     first, second = p.at(left), p.at(right)
     places = {} if left.base is right.base else {left.base: left.layout.broadcast_to((*layout.shape[:-1], x.k)),
@@ -69,7 +70,7 @@ def _product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: 
     return runs(None)
 
 
-def _runs(x: products.Matrices, plan: products.ProductPlan, dtype: DType, places: tuple[Argument, Argument, Argument],
+def _runs(x: Matrices, plan: products.ProductPlan, dtype: DType, places: tuple[Argument, Argument, Argument],
           fixed: bool, rows: Rows | None, tiles: Tiles | None) -> list[Run]:
     """The runs of a planned product; `places` are those of the result and of the operands."""
     out, first, second = places
@@ -89,7 +90,7 @@ def _runs(x: products.Matrices, plan: products.ProductPlan, dtype: DType, places
                        rows=() if rows is None else (rows,), tiles=tiles)]
 
 
-def _tiles(x: products.Matrices, dtype: DType) -> Tiles:
+def _tiles(x: Matrices, dtype: DType) -> Tiles:
     """How products with a row-major result are computed tile by tile."""
     shape = gemm.tiling(dtype)
     once = _number(x.k) and x.k <= gemm.block(dtype)
@@ -97,7 +98,7 @@ def _tiles(x: products.Matrices, dtype: DType) -> Tiles:
                  once, _number(x.k) and x.k < gemm.HURRIED)
 
 
-def _rows(x: products.Matrices, plan: products.ProductPlan, dtype: DType,
+def _rows(x: Matrices, plan: products.ProductPlan, dtype: DType,
           places: dict[g.Value, Layout]) -> Rows | None:
     """How products go over their rows; `places` are where those of the left operand and of the result lie."""
     if plan.kernel != "tall" or plan.swapped or not places or _is_zero(plan.total):
@@ -111,16 +112,6 @@ def _rows(x: products.Matrices, plan: products.ProductPlan, dtype: DType,
 
 def _is_zero(size: DimLike) -> bool:
     return not isinstance(size, Dim) and size == 0
-
-
-def _matrices(left: Source, right: Source, out: Layout) -> products.Matrices:
-    """The products of two sources that broadcast to the batch of `out`, as few as can be."""
-    *batch, m, n = out.shape
-    a = left.layout.broadcast_to((*batch, *left.layout.shape[-2:]))
-    b = right.layout.broadcast_to((*batch, *right.layout.shape[-2:]))
-    dims = merged(batch, [a.strides[:-2], b.strides[:-2], out.strides[:-2]])
-    return products.merged(products.Matrices(m, n, a.shape[-1], a.strides[-2:], b.strides[-2:], out.strides[-2],
-                                             tuple((d, *s) for d, s in dims)))
 
 
 # -- convolution --------------------------------------------------------------------------------------
@@ -272,7 +263,7 @@ def _number(size: DimLike) -> bool:
     return not isinstance(size, Dim)
 
 
-def _planned(x: products.Matrices, dtype: DType, often: bool = False, rows: int | None = None) -> products.ProductPlan:
+def _planned(x: Matrices, dtype: DType, often: bool = False, rows: int | None = None) -> products.ProductPlan:
     """The plan of a product; `often` and `rows` as for `products.plan`."""
     flat = [x.m, x.n, x.k, *x.a, *x.b, x.ldc, *[w for d in x.batch for w in d]]
     if not any(isinstance(v, Dim) for v in flat):
@@ -285,7 +276,7 @@ def _planned(x: products.Matrices, dtype: DType, often: bool = False, rows: int 
 
     beside = x.b[1] if _number(x.b[1]) else 2
     wide = max(typical(x.n), 2)  # a single column would be planned as a row, for another kernel
-    guess = products.Matrices(max(typical(x.m), 2), wide, typical(x.k), (typical(x.k), 1), (wide, beside), wide)
+    guess = Matrices(max(typical(x.m), 2), wide, typical(x.k), (typical(x.k), 1), (wide, beside), wide)
     often = often and not x.batch and _number(x.n) and _number(x.k) and 0 not in (x.n, x.k)
     plan = products.plan(guess, dtype, _threads(), often)
     shape = gemm.tiling(dtype)
@@ -299,7 +290,7 @@ def _planned(x: products.Matrices, dtype: DType, often: bool = False, rows: int 
     integers = (mode, x.m, x.n, x.k, x.ldc, *x.a, *x.b, rows, columns, len(x.batch),
                 *(w for d in x.batch for w in d))
     total = count * dm.ceil_div(x.m, rows) * dm.ceil_div(x.n, columns)
-    return products.ProductPlan("tall", False, total, integers, packs, room, total)  # type: ignore[arg-type]
+    return products.ProductPlan("tall", False, total, integers, packs, room, total)
 
 
 def _threads() -> int:
@@ -308,7 +299,7 @@ def _threads() -> int:
     return threads.get_num_threads() if wanted is None else wanted
 
 
-def _weight(x: products.Matrices) -> DimLike:
+def _weight(x: Matrices) -> DimLike:
     """Simple operations of a unit of typical size."""
     shape = 56 * min(x.n, 128) if _number(x.n) else 56 * 128
     return shape * x.k // 16 + 1

@@ -7,35 +7,20 @@ it gives: the order of a sum is fixed (`codegen/gemm.py`). Calls are planned in 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from twofold.codegen import gemm_shapes as gemm
 from twofold.codegen import target
+from twofold.codegen.matrices import Matrices
 from twofold.ir.dtypes import DType
 
 from . import caches
 from . import costs as costs_of
 
-__all__ = ["Matrices", "choose"]
+__all__ = ["choose"]
 
 _FEW_THREADS = 8  # up to which it is found exactly who does what
 # Of a unit: how long a thread waits until the last one is done, where they do not get as many, and where they do.
 _IDLE, _LATE = 0.25, 0.1
-
-
-class Matrices(NamedTuple):
-    """A batch of products C = A B: sizes, and strides in elements.
-
-    batch: for each batch dimension, outermost first, its length and the strides of A, B and C along it.
-    """
-
-    m: int
-    n: int
-    k: int
-    a: tuple[int, int]
-    b: tuple[int, int]
-    ldc: int
-    batch: tuple[tuple[int, int, int, int], ...] = ()
 
 
 def choose(x: Matrices, dtype: DType, count: int, often: bool, given: int | None = None) -> tuple[int, int, int]:
@@ -50,7 +35,7 @@ def choose(x: Matrices, dtype: DType, count: int, often: bool, given: int | None
     width = gemm.panel_width(shape, flat)
     readable = x.b[1] == 1 and shape.masks and gemm.summed(dtype) is dtype
     if flat:
-        batches = math.prod(length for length, *_ in x.batch)
+        batches = x.batches
         share = math.ceil(math.ceil(x.n / width) / max(math.ceil(count / batches), 1))
         mode = gemm.DIRECT if readable else gemm.TURNED if x.b[0] == 1 and shape.masks else gemm.HERE
         return 1, max(share, 1) * width, mode
@@ -75,7 +60,7 @@ class _UnitSearch:
                                              start=held * self.costs.start)
         self.shape = gemm.tiling(dtype)
         self.limit = gemm.tiles_at_once(self.shape, dtype, x.k)
-        self.batches = math.prod(length for length, *_ in x.batch)
+        self.batches = x.batches
         self.panels = -(-x.n // gemm.panel_width(self.shape, False))
         self.lies = 1 in x.a and gemm.summed(dtype) is dtype  # A need not be packed
         self.first, self.again, packing = self._reads(caches.of_host() if host else target.CACHES, dtype.size)

@@ -17,13 +17,13 @@ import numpy as np
 
 from twofold.codegen import gemm_shapes as gemm
 from twofold.codegen import library
+from twofold.codegen.matrices import Matrices, with_longer_rows
 from twofold.ir.dtypes import DType, as_dtype
 
 from . import generated, geometry, memory, product_units, sharing, threads
 from .calls import RowCall
-from .product_units import Matrices
 
-__all__ = ["Matrices", "ProductPlan", "plan", "functions", "Product"]
+__all__ = ["ProductPlan", "plan", "functions", "Product"]
 
 _FEW = 128  # rows for which packing B once more is too much
 
@@ -220,18 +220,7 @@ class Product:
         of_a, of_b = (s[::-1] if flip else s for s, flip in zip(inside, (flip_a, flip_b), strict=True))
         k = self._a[-2 if flip_a else -1]
         outer = tuple((d.length, x // size, y // size, z // size) for d in dims for x, y, z in (d.strides,))
-        return merged(Matrices(m, n, k, of_a, of_b, n, outer))
-
-
-def merged(x: Matrices) -> Matrices:
-    """The same with the innermost batch dimension as further rows, where B is the same for all of it and they follow
-    one another: one long product is quicker than many short ones."""
-    if not x.batch:
-        return x
-    *outer, (length, a, b, c) = x.batch
-    if b != 0 or c != x.m * x.ldc or (a != x.m * x.a[0] and x.m != 1):
-        return x
-    return x._replace(m=length * x.m, a=(a if x.m == 1 else x.a[0], x.a[1]), batch=tuple(outer))
+        return with_longer_rows(Matrices(m, n, k, of_a, of_b, n, outer))
 
 
 def is_scattered(x: Matrices) -> bool:

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from twofold.codegen import conv, conv_kernels, gemm, gemm_first, gemm_shapes
 from twofold.codegen.loop_verify import verify
+from twofold.codegen.matrices import Matrices
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 from twofold.runtime import indirect, products
 from twofold.runtime.image import Image
-from twofold.runtime.products import Matrices
 
 pytestmark = pytest.mark.skipif(not indirect.supported(), reason="there is one tier here")
 

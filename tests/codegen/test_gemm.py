@@ -13,10 +13,11 @@ from llvmlite import ir
 from twofold.codegen import gemm, gemm_kernels, gemm_shapes, gemm_tile, llvm_module, lockstep, lockstep_memory
 from twofold.codegen import target as targets
 from twofold.codegen.loop_verify import verify
+from twofold.codegen.matrices import Matrices
 from twofold.ir import dtypes as dt
 from twofold.ir.data_class import replace
 from twofold.runtime import products, threads
-from twofold.runtime.products import Matrices, Product
+from twofold.runtime.products import Product
 
 FLOATS = [dt.float32, dt.float64]
 HALVES = [dt.float16, dt.bfloat16]

@@ -14,6 +14,7 @@ import pytest
 
 import twofold as tf
 from twofold.codegen import gemm_shapes as gemm
+from twofold.codegen.matrices import Matrices
 from twofold.codegen.target import CACHES, Caches
 from twofold.ir import dtypes as dt
 from twofold.runtime import cache, caches, costs, product_units, products, tuning
@@ -62,7 +63,7 @@ def test_costs_decide_the_way_and_never_the_bits(dtype: Any, flips: tuple[bool, 
         for name, values in EXTREMES.items():
             chosen(values)
             results[name] = products.Product(dtype, a.shape, b.shape, *flips)([a, b]).tobytes()
-            x = products.Matrices(m, n, k, (1, m) if flips[0] else (k, 1), (1, k) if flips[1] else (n, 1), n)
+            x = Matrices(m, n, k, (1, m) if flips[0] else (k, 1), (1, k) if flips[1] else (n, 1), n)
             modes.add(products.plan(x, dtype, 1).integers[0])
         assert len(set(results.values())) == 1, results.keys()
     assert gemm.PACKED in modes and len(modes) == 2  # else the costs decided nothing
@@ -93,7 +94,7 @@ def test_hostile_rows_are_packed(monkeypatch: pytest.MonkeyPatch) -> None:
     row = near.second // near.second_ways // 4
 
     def mode(m: int, k: int, n: int, step: int) -> int:
-        return products.plan(products.Matrices(m, n, k, (k, 1), (step, 1), n), dt.float32, 1).integers[0]
+        return products.plan(Matrices(m, n, k, (k, 1), (step, 1), n), dt.float32, 1).integers[0]
     assert mode(512, 256, 256, 256 + 16) == gemm.DIRECT
     assert mode(512, 256, 256, row) == gemm.PACKED
     assert mode(14, 256, 256, row) == gemm.DIRECT  # nobody reads it twice
@@ -195,7 +196,7 @@ def test_other_processors_are_planned_for_by_the_usual_costs(chosen: Any, monkey
 
     chosen(EXTREMES["packing costs nothing"])
     monkeypatch.setattr(caches, "of_host", lambda: Caches(nearest=8 << 10, second=16 << 10))
-    x = products.Matrices(512, 256, 256, (256, 1), (272, 1), 256)
+    x = Matrices(512, 256, 256, (256, 1), (272, 1), 256)
     here = product_units.choose(x, dt.float32, 1, False)
     with target.use(target.of("x86_64-unknown-linux-gnu", "skylake-avx512")):
         mode = product_units.choose(x, dt.float32, 1, False)[2]

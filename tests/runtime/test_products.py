@@ -11,6 +11,7 @@ import pytest
 
 import twofold as tf
 from twofold.codegen import gemm_shapes, planner
+from twofold.codegen.matrices import Matrices, with_longer_rows
 from twofold.ir import dtypes as dt
 from twofold.runtime import products
 from twofold.runtime.cpu import cpu
@@ -34,13 +35,13 @@ def test_batches_of_turned_operands(axes: tuple[int, ...], dtype: Any, columns: 
 
 
 def test_what_is_copied_first() -> None:
-    turned = products.Matrices(32, 512, 64, (3200, 1), (512, 1), 512, ((50, 64, 0, 32 * 512),))
+    turned = Matrices(32, 512, 64, (3200, 1), (512, 1), 512, ((50, 64, 0, 32 * 512),))
     assert products.is_scattered(turned)
     assert not products.is_scattered(turned._replace(batch=((50, 64, 64 * 512, 32 * 512),)))  # each has a B of its own
     long = turned._replace(m=4096, batch=((50, 64, 0, 4096 * 512),))
     assert not products.is_scattered(long)  # B is packed for many rows anyway
     assert not products.is_scattered(turned._replace(n=1, ldc=1, batch=((50, 64, 0, 32),)))
-    whole = products.merged(turned._replace(a=(64, 1), batch=((50, 32 * 64, 0, 32 * 512),)))
+    whole = with_longer_rows(turned._replace(a=(64, 1), batch=((50, 32 * 64, 0, 32 * 512),)))
     assert whole.m == 1600 and not products.is_scattered(whole)
 
 
@@ -80,7 +81,7 @@ def test_a_transpose_of_products_is_no_copy() -> None:
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("often", [False, True])
 def test_units_are_all_of_the_product(m: int, n: int, k: int, threads: int, often: bool) -> None:
-    x = products.Matrices(m, n, k, (k, 1), (n, 1), n)
+    x = Matrices(m, n, k, (k, 1), (n, 1), n)
     plan = products.plan(x, dt.float32, threads, often)
     rows, columns = plan.integers[9:11]
     assert plan.total == -(-m // rows) * -(-n // columns)
