@@ -47,6 +47,18 @@ def assembled(text: str, folder: Path, architecture: str) -> str:
     return done.stderr
 
 
+def clean(table: dict[str, loop.Kernel], folder: Path, architecture: str = "sm_75") -> tuple[str, list[int]]:
+    """The text of kernels, and the registers that a thread of each takes. Requires that no instruction is loose, that
+    all assemble, and that none has a stack or spills."""
+    text = ptx.text(table)
+    assert LOOSE.findall(text) == []
+    said = assembled(text, folder, architecture)
+    assert set(re.findall(r"(\d+) bytes (?:stack frame|spill stores|spill loads)", said)) == {"0"}
+    registers = [int(n) for n in re.findall(r"Used (\d+) registers", said)]
+    assert len(registers) == len(table)
+    return text, registers
+
+
 def operands(op: Op, dtype: DType) -> Iterator[list[TensorSpec]]:
     """Operands of a dtype, and with a condition before them."""
     count = 2 if op.variadic else len(op.params)
@@ -81,12 +93,8 @@ WITH_BODIES = sorted(name for name, op in REGISTRY.items() if op.body is not Non
 def test_scalar_bodies(name: str, tmp_path: Path) -> None:
     table = kernels(REGISTRY[name])
     assert table
-    text = ptx.text(table)
+    text, _ = clean(table, tmp_path)
     assert text.count(".visible .entry") == len(table)
-    assert LOOSE.findall(text) == []
-    said = assembled(text, tmp_path, "sm_75")
-    assert len(re.findall("Compiling entry function", said)) == len(table)
-    assert set(re.findall(r"(\d+) bytes (?:stack frame|spill stores|spill loads)", said)) == {"0"}
 
 
 def some_kernels() -> dict[str, loop.Kernel]:
