@@ -25,7 +25,7 @@ from . import convert, entries, kernels
 from .record import active, tell
 from .tensor import Tensor, wrap
 
-__all__ = ["EagerInterpreter", "complete", "eager"]
+__all__ = ["EagerInterpreter", "eager", "inferred"]
 
 _PLANS = 8192
 _EMPTY = inspect.Parameter.empty
@@ -80,12 +80,7 @@ class EagerInterpreter:
     on_host = apply  # which nothing takes the place of: `apply` of the one that is used may be another (`placed.py`)
 
     def _plan(self, op: Op, inputs: tuple[Tensor, ...], attrs: Attrs, key: Hashable) -> OpPlan:
-        if not op.variadic and len(inputs) != len(op.params):
-            raise TypeError(f"{op.name}: takes {len(op.params)} operands ({', '.join(op.params)}); got {len(inputs)}")
-        attrs = complete(op, attrs)
-        outs = op.infer(op, *inputs, **attrs)
-        single = not isinstance(outs, tuple)
-        specs = outs if isinstance(outs, tuple) else (outs,)
+        attrs, specs, single = inferred(op, inputs, attrs)
         plan = (self._runner(op, inputs, specs, single, attrs), single, attrs)
         if len(self._plans) >= _PLANS:
             self._plans.clear()
@@ -153,7 +148,16 @@ def _host_runner(host: HostFunction, outs: tuple[Spec, ...], single: bool,
     return call_host
 
 
-def complete(op: Op, attrs: Attrs) -> Attrs:
+def inferred(op: Op, inputs: tuple[Tensor, ...], attrs: Attrs) -> tuple[Attrs, tuple[Spec, ...], bool]:
+    """All attributes of a call of `op`, the specs of its results, and whether there is one that is not in a tuple."""
+    if not op.variadic and len(inputs) != len(op.params):
+        raise TypeError(f"{op.name}: takes {len(op.params)} operands ({', '.join(op.params)}); got {len(inputs)}")
+    attrs = _complete(op, attrs)
+    outs = op.infer(op, *inputs, **attrs)
+    return (attrs, outs, False) if isinstance(outs, tuple) else (attrs, (outs,), True)
+
+
+def _complete(op: Op, attrs: Attrs) -> Attrs:
     """All attributes of `op`, in the order of its declaration."""
     full = {**op.defaults, **attrs}
     if len(full) != len(op.defaults):

@@ -20,7 +20,7 @@ from twofold.ir.types import Attrs, Results
 from twofold.runtime import devices, locks
 
 from . import convert, executing
-from .dispatch import complete, eager
+from .dispatch import eager, inferred
 from .record import active, record_custom, tell
 from .tensor import Tensor, redirect, wrap
 
@@ -129,13 +129,8 @@ def _program(backend: CUDA, op: Op, inputs: tuple[Tensor, ...], attrs: Attrs) ->
 
 
 def _made(backend: CUDA, op: Op, inputs: tuple[Tensor, ...], attrs: Attrs) -> tuple[Executable, bool, Attrs]:
-    if not op.variadic and len(inputs) != len(op.params):
-        raise TypeError(f"{op.name}: takes {len(op.params)} operands ({', '.join(op.params)}); got {len(inputs)}")
-    attrs = complete(op, attrs)
-    outs = op.infer(op, *inputs, **attrs)
-    single = not isinstance(outs, tuple)
+    attrs, specs, single = inferred(op, inputs, attrs)
     graph = g.Graph(op.name)
     values = [graph.add_input(t.dims, t.dtype) for t in inputs]
-    node = graph.add(op, values, attrs, list(outs) if isinstance(outs, tuple) else [outs])
-    graph.outputs = list(node.outputs)
+    graph.outputs = list(graph.add(op, values, attrs, specs).outputs)
     return executing.executable(graph, backend=backend), single, attrs
