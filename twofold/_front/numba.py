@@ -100,16 +100,18 @@ class _Call:
 
     Attributes:
         on_device: it takes tensors where they are, on a GPU too.
+        again: whether what is declared must be asked again in each call, for sizes that a trace does not know.
     """
 
     on_device = True
 
     def __init__(self, kernel: Any, declared: Any, specs: Sequence[TensorSpec], grid: Any, block: Any) -> None:
         self.kernel, self.declared, self.specs, self.grid, self.block = kernel, declared, specs, grid, block
+        self.again = callable(declared) and not all(s.shape.is_fully_defined() for s in specs)
 
     def __call__(self, *tensors: Tensor) -> list[Tensor]:
         """The results for tensors that have values."""
-        shapes = [self._shape(s) for s in self._specs(tensors)]
+        shapes = [_shape(s) for s in (self._asked(tensors) if self.again else self.specs)]
         dtypes = [s.dtype.np for s in self.specs]
         if hasattr(self.kernel, "forall"):  # a kernel of `numba.cuda`
             return self._on_gpu(tensors, shapes, dtypes)
@@ -117,18 +119,9 @@ class _Call:
         self.kernel(*[np.asarray(t) for t in tensors], *outs)
         return [wrap(out) for out in outs]
 
-    def _specs(self, tensors: Sequence[Tensor]) -> Sequence[TensorSpec]:
-        if not callable(self.declared) or isinstance(self.declared, TensorSpec):
-            return self.specs
+    def _asked(self, tensors: Sequence[Tensor]) -> Sequence[TensorSpec]:
         given = self.declared(*tensors)
         return list(given) if isinstance(given, (list, tuple)) else [given]
-
-    def _shape(self, spec: TensorSpec) -> tuple[int, ...]:
-        dims = spec.shape.dims
-        if dims is None or any(d is None for d in dims):
-            raise ValueError(f"numba_function: Tout has shape {spec.shape}; a kernel needs memory of a known size, so "
-                             "give Tout as a function of the inputs where sizes differ from call to call")
-        return tuple([int(d) for d in dims if d is not None])
 
     def _on_gpu(self, tensors: Sequence[Tensor], shapes: Sequence[tuple[int, ...]],
                 dtypes: Sequence[np.dtype]) -> list[Tensor]:
@@ -144,6 +137,14 @@ class _Call:
         with backend.gpu:
             self.kernel[grid, block, _stream(backend.gpu.stream.value or 0)](*ins, *outs)
         return [wrap(out.array) for out in outs]
+
+
+def _shape(spec: TensorSpec) -> tuple[int, ...]:
+    dims = spec.shape.dims
+    if dims is None or any(d is None for d in dims):
+        raise ValueError(f"numba_function: Tout has shape {spec.shape}; a kernel needs memory of a known size, so give "
+                         "Tout as a function of the inputs where sizes differ from call to call")
+    return tuple([int(d) for d in dims if d is not None])
 
 
 class _Shared:
