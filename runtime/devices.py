@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import native
 
@@ -197,7 +197,7 @@ def reset_memory_stats(name: str) -> None:
     _gpu(name).forget_peak()
 
 
-def details(device: PhysicalDevice) -> dict[str, object]:
+def details(device: PhysicalDevice) -> dict[str, Any]:
     """What is known of a device, for a GPU its name and its compute capability, such as (9, 0).
 
     Args:

@@ -15,20 +15,23 @@ def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: tuple
     """Whether a GPU can be used.
 
     Args:
-        cuda_only, min_cuda_compute_capability: accepted, without effect while there is no GPU support.
+        cuda_only: has no effect: all GPUs that can be used are CUDA's.
+        min_cuda_compute_capability: the least that counts, such as (8, 0).
 
     >>> import twofold as tf
     >>> isinstance(tf.test.is_gpu_available(), bool)
     True
     """
-    del cuda_only, min_cuda_compute_capability
-    return bool(devices.physical_devices("GPU"))
+    del cuda_only
+    known = [devices.details(d) for d in devices.physical_devices("GPU")]
+    least = (0, 0) if min_cuda_compute_capability is None else tuple(min_cuda_compute_capability)
+    return any(d["compute_capability"] >= least for d in known)
 
 
 @public
 def is_built_with_cuda() -> bool:
-    """Whether this build can use CUDA devices."""
-    return False
+    """Whether this build can use CUDA devices: it needs nothing but their driver, so always true."""
+    return True
 
 
 @public

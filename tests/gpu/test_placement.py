@@ -49,6 +49,8 @@ def test_devices_are_listed(fake: Any) -> None:
     assert tf.config.list_logical_devices("GPU")[0].name == "/device:GPU:0"
     assert tf.config.experimental.get_device_details(gpu)["compute_capability"][0] >= 7
     assert tf.test.is_gpu_available() and tf.test.gpu_device_name() == "/device:GPU:0"
+    assert tf.test.is_gpu_available(min_cuda_compute_capability=(7, 5))
+    assert not tf.test.is_gpu_available(min_cuda_compute_capability=(99, 0))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "bool", "int8", "uint64", "complex128"])
@@ -260,9 +262,9 @@ def test_steps_become_one_graph_of_the_driver(fake: Any) -> None:
     wanted = [t.numpy() for t in f(x, y)]
     for _ in range(6):
         assert all(same(a, b) for a, b in zip(f(x, y), wanted, strict=True))
-    launches, graphs = len(fake.launches), fake.counts["graph_launches"]
+    launches, graphs = fake.calls["cuLaunchKernel"], fake.counts["graph_launches"]
     f(x, y)
-    assert fake.counts["graph_launches"] == graphs + 1 and len(fake.launches) >= launches
+    assert (fake.counts["graph_launches"], fake.calls["cuLaunchKernel"]) == (graphs + 1, launches)
 
 
 # -- models and files ---------------------------------------------------------------------------------
