@@ -92,7 +92,7 @@ def _placed(program: Executable, arrays: Sequence[Any]) -> tuple[Executable, Seq
     from twofold.runtime import cuda
     from twofold.runtime.cpu import cpu
 
-    backend = backend_for(arrays) or cpu
+    backend = (backend_for(arrays) or cpu) if program.moves else program.backend
     devices.placed(program.graph.name, getattr(getattr(backend, "gpu", None), "index", None))
     if backend is cpu:
         arrays = [cuda.copy_from(a) for a in arrays]

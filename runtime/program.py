@@ -56,7 +56,10 @@ class Executable:
     Attributes:
         parts: segments and nodes in the order in which they run.
         whole: what runs the graph where all of it is native.
+        moves: whether the graph may run on another backend (`on`).
     """
+
+    moves = True
 
     def __init__(self, graph: g.Graph, host: Host, backend: Backend, donate: dict[int, int] | None = None,
                  improve: Improve | None = None, label: str = "", sizes: Mapping[str, int] | None = None) -> None:
@@ -208,6 +211,8 @@ class Timeable(Executable, Generic[R]):
     Attributes:
         natives: the results of that function, in the order of the native parts of `pieces`.
     """
+
+    moves = False
 
     def __init__(self, graph: g.Graph, host: Host, backend: Backend, make: Callable[[g.Graph], R]) -> None:
         """Args:

@@ -119,7 +119,7 @@ def _run(graph: g.Graph, tensors: Sequence[Tensor], eager: dict[g.Value, np.ndar
         return host(node, arrays, sizes)
 
     try:
-        return Executable(copy, run_node, cpu, improve=improve, label="passes")([t._memory for t in tensors])
+        return Executable(copy, run_node, cpu, improve=improve, label="passes")([t._array for t in tensors])
     except NodeFailure as failure:
         raise failed(failure) from None
 

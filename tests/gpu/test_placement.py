@@ -404,3 +404,31 @@ def test_the_example_trains_to_the_same_losses(fake: Any, monkeypatch: pytest.Mo
             losses += [digits.train(mode, decorator, data)[2] for mode, decorator in
                        (("one op at a time", lambda step: step), ("compiled", tf.function))]
     assert losses[0] == losses[1] == losses[2] == losses[3]
+
+
+def test_profiles_of_what_runs_on_a_gpu(fake: Any, tmp_path: Path) -> None:
+    f = tf.function(lambda x: tf.reduce_sum(tf.exp(x) * 2.0))
+    x = some(30, 20).gpu()
+    tf.profiler.experimental.start(str(tmp_path))
+    f(x)
+    y = x + 1
+    tf.profiler.experimental.stop()
+    assert y.device == GPU and list(tmp_path.rglob("*.trace.json.gz"))
+
+
+def test_pages_of_what_runs_on_a_gpu(fake: Any, tmp_path: Path) -> None:
+    x = some(30, 20).gpu()
+    f = tf.function(lambda x: tf.reduce_sum(tf.exp(x) * 2.0)).get_concrete_function(x)
+    f.to_html(x, path=tmp_path / "page.html")
+    assert "exp" in (tmp_path / "page.html").read_text()
+
+
+def test_functions_are_verified(fake: Any) -> None:
+    x, captured = some(3, 4), some(4, seed=1).gpu()
+    f = tf.function(lambda x: tf.reduce_sum(x * captured, 1))
+    assert str(tf.verify(f, x.gpu())) == str(tf.verify(f, x))
+
+
+def test_no_view_of_memory_elsewhere(fake: Any) -> None:
+    with pytest.raises((SystemError, BufferError, TypeError)):
+        memoryview(some(3).gpu())  # type: ignore[arg-type]
