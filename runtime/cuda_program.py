@@ -3,8 +3,11 @@
 A plan's sizes, and with them grids and arguments, are computed once for each set of sizes (`_SizedPlan`); a call fills
 in where its arrays lie. What a call does again with the same arrays' places (`_LaunchSequence`) is recorded as a graph,
 which takes the driver as long as one launch: a training loop gets the same memory again and again. Branches and loops
-are the host's: it reads the flag that decides. A step that can fail has a status word, which is read when the program
-has run.
+are the host's: it reads the flag that decides.
+
+A step that can fail has a status word. It is read when the program has run, and before anything that could leave memory
+if the step has failed: where the host reads a flag or the place of an item, and behind steps that check integers and
+leave them for others to find their places by.
 """
 
 from __future__ import annotations
@@ -83,10 +86,11 @@ class _LaunchSequence:
         work: what is done.
         buffers: whose addresses it depends on.
         graphs: by these addresses and that of the status words; None for those that came up once.
+        checked: whether what follows must not run if something in it has failed.
     """
 
-    def __init__(self, work: list[_KernelLaunch | _DeviceCopy]) -> None:
-        self.work = work
+    def __init__(self, work: list[_KernelLaunch | _DeviceCopy], checked: bool = False) -> None:
+        self.work, self.checked = work, checked
         places = [p for one in work for p in (one.words if isinstance(one, _KernelLaunch) else (one.to, one.source))]
         self.buffers = sorted({p.buffer for p in places if isinstance(p, _BufferPlace)})
         self.steady = len(work) >= _WORTH and not any(isinstance(p, _SlotPlace) for p in places)
@@ -257,6 +261,10 @@ class _SizedPlan:
         for part in tree:
             if isinstance(part, int):
                 work += self.launches[part]
+                step = self.plan.steps[part]
+                if step.codes and any(memory.dtype.is_integer for memory in step.written()):
+                    lines.append(_LaunchSequence(work, checked=True))
+                    work = []
             elif isinstance(part, Copy):
                 size = self.number(bytes_of(part.to))
                 work += [_DeviceCopy(self.place(part.to), self.place(part.source), size)] if size else []
@@ -289,8 +297,7 @@ class _CudaRun:
             if self.status is not None:
                 self.driver.cuMemsetD8Async(self.status.address, 0xFF, self.status.size, self.gpu.stream)
             self.tree(self.program.plan.tree)
-        if self.status is not None:
-            self.check(self.status)
+        self.check()
 
     def tree(self, tree: Tree) -> None:
         for part in self.sized.lines[id(tree)]:
@@ -308,9 +315,11 @@ class _CudaRun:
         graph = line.graph(self)
         if graph is not None:
             self.driver.cuGraphLaunch(graph.handle, self.gpu.stream)
-            return
-        for one in line.work:
-            self.hand_in(one, self.gpu.stream)
+        else:
+            for one in line.work:
+                self.hand_in(one, self.gpu.stream)
+        if line.checked:
+            self.check()
 
     def hand_in(self, one: _KernelLaunch | _DeviceCopy, stream: ctypes.c_void_p) -> None:
         """Has a stream do a launch or a copy."""
@@ -330,11 +339,13 @@ class _CudaRun:
     def address(self, place: _BufferPlace | _SlotPlace) -> int:
         if isinstance(place, _BufferPlace):
             return self.bases[place.buffer] + place.offset
+        self.check()  # of the index, which a step before this may have found to be none
         index = self.read(self.address(place.at), np.dtype(np.int64 if place.wide else np.int32), 1)[0]
         return self.address(place.base) + int(index) * place.stride
 
     def holds(self, part: Branch | While) -> bool:
         """The flag that decides."""
+        self.check()
         return bool(self.read(self.address(self.sized.tests[id(part)]), np.dtype(bool), 1)[0])
 
     def read(self, address: int, dtype: np.dtype, count: int) -> np.ndarray:
@@ -345,10 +356,12 @@ class _CudaRun:
         self.gpu.wait()
         return out
 
-    def check(self, status: Allocation) -> None:
+    def check(self) -> None:
         """Raises the failure of the first step that has one."""
+        if self.status is None:
+            return
         steps = self.program.plan.steps
-        codes = self.read(status.address, np.dtype(np.int64), len(steps)) + 1
+        codes = self.read(self.status.address, np.dtype(np.int64), len(steps)) + 1
         for number in np.flatnonzero(codes).tolist():
             raise failure(steps[number], int(codes[number]), self.sized.sizes, self.array)
 

@@ -223,6 +223,35 @@ def test_failed_checks_tell_as_on_the_host(fake: Any) -> None:
     assert same(x.gpu() + 1, x + 1)
 
 
+FAR = 99999999  # further than any memory that there is
+CHECKED = {
+    "item": lambda: tf.constant([1.0, 2.0])[tf.constant(FAR)],
+    "item, then more": lambda: tf.exp(tf.gather(tf.constant([[1.0], [2.0]]), tf.constant(-FAR))) + 1,
+    "places of places": lambda: tf.gather(tf.range(30.0), tf.gather(tf.range(30), tf.constant([1, FAR]))),
+    "several axes": lambda: tf.gather_nd(tf.ones([3, 4]), tf.constant([[FAR, 1], [0, 9]])),
+    "several axes, gathered": lambda: tf.gather_nd(tf.ones([30, 4]), tf.gather(tf.constant([[1, 2]]), [FAR])),
+    "scattered": lambda: tf.scatter_nd(tf.constant([[FAR], [1]]), tf.constant([1.0, 2.0]), [4]),
+    "added": lambda: tf.tensor_scatter_nd_add(tf.ones([3, 2]), tf.constant([[FAR]]), tf.ones([1, 2])),
+    "in a batch": lambda: tf.gather(tf.ones([3, 2]), tf.constant([[0], [FAR], [1]]), batch_dims=1, axis=1),
+    "labels": lambda: tf.nn.sparse_softmax_cross_entropy_with_logits(tf.constant([0, FAR]), tf.ones([2, 3])),
+    "in a loop": lambda: tf.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + tf.gather([1.0, 2.0], i * FAR)),
+                                       [0, 0.0]),
+    "divided": lambda: tf.gather(tf.ones([9]), tf.constant([4, 5]) // tf.constant([0, 1])),
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["op by op", "compiled"])
+@pytest.mark.parametrize("name", CHECKED)
+def test_checks_come_before_what_relies_on_them(fake: Any, name: str, compiled: bool) -> None:
+    f, told = tf.function(CHECKED[name]) if compiled else CHECKED[name], []
+    for where in ("/cpu:0", "/gpu:0"):
+        with tf.device(where), pytest.raises(tf.errors.InvalidArgumentError) as failure:
+            f()
+        told.append(str(failure.value).splitlines()[0])
+    assert told[0] == told[1] and (fake is None or fake.findings == [])
+    assert same(tf.ones([3]).gpu() + 1, tf.fill([3], 2.0))
+
+
 def test_too_little_memory(fake: Any) -> None:
     if HARDWARE:
         pytest.skip("takes a GPU of known size")
