@@ -158,7 +158,15 @@ def squeeze(x: AnyTensor, *, axis: Axes = None) -> AnyTensor:
 
 
 # -- broadcasting -------------------------------------------------------------------------------------
+def _require_sizes(op: Op, x: Spec, shape: Shape) -> None:
+    """Raises InvalidArgumentError where a size is negative."""
+    for size in shape:
+        if type(size) is int and size < 0:
+            raise rules.fail(op, (x,), f"size {size} in shape {_text(shape)} is negative.", InvalidArgumentError)
+
+
 def _broadcast_infer(op: Op, x: Spec, *, shape: Shape) -> Spec:
+    _require_sizes(op, x, shape)
     if not rules.broadcasts_to(x.dims, shape):
         raise rules.fail(op, (x,), f"Incompatible shapes: {_text(x.dims)} does not broadcast to {_text(shape)}.")
     return spec(tuple(shape), x.dtype)
@@ -170,15 +178,13 @@ def broadcast_to(x: AnyTensor, *, shape: Shape) -> AnyTensor:
     """`x` repeated along new axes in front and along axes of size 1, so that it has `shape`.
 
     Raises:
-        ShapeError: `x` does not broadcast to `shape`.
+        ShapeError: `x` does not broadcast to `shape`. InvalidArgumentError: a size is negative.
     """
 
 
 def _fill_infer(op: Op, value: Spec, *, shape: Shape) -> Spec:
     rules.require_rank(op, (value,), 0, 0, 0)
-    for size in shape:
-        if type(size) is int and size < 0:
-            raise rules.fail(op, (value,), f"size {size} in shape {_text(shape)} is negative.", InvalidArgumentError)
+    _require_sizes(op, value, shape)
     return spec(tuple(shape), value.dtype)
 
 

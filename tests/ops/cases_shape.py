@@ -120,6 +120,7 @@ ERRORS = [
     Bad("broadcast_to: rank", lambda: tf.broadcast_to(tf.ones([2, 3]), [3]), INVALID, "broadcast_to: Incompatible"),
     Bad("broadcast_static_shape", lambda: tf.broadcast_static_shape([2], [3]), ValueError, "Incompatible shapes"),
     Bad("broadcast_dynamic_shape", lambda: tf.broadcast_dynamic_shape([2], [3]), INVALID, "do not broadcast"),
+    Bad("broadcast_to: size", lambda: tf.broadcast_to(2.0, [-1]), INVALID, "broadcast_to: size -1 in shape"),
     Bad("fill: size", lambda: tf.fill([-1], 2.0), INVALID, "fill: size -1"),
     Bad("fill: value", lambda: tf.fill([1], [2.0]), INVALID, "fill: value has rank 1"),
     Bad("ensure_shape", lambda: tf.ensure_shape(tf.ones([2, 3]), [2, 2]), INVALID, "ensure_shape"),
