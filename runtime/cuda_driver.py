@@ -97,6 +97,7 @@ class Driver:
         Raises:
             AttributeError: it lacks one of them. CudaError: it finds no GPU that works.
         """
+        self._library = library  # whose functions are called by their addresses: it must live as long as whoever does
         self._status = {name: _typed(library, name, types) for name, types in _SIGNATURES.items()}
         for name, function in self._status.items():
             setattr(self, name, self._checked(name, function))
