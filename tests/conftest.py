@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("TWOFOLD_VERIFY", "1")  # graphs are verified around every pass
+os.environ["TWOFOLD_TUNING"] = "0"  # plans of products are those of the usual costs, whatever was measured here
 # Tests start hundreds of processes, each of which would compile the whole package where its bytecode is not kept.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

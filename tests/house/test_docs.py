@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +16,15 @@ PAGES = [path for path in (ROOT / "README.md", *files_under(ROOT / "docs")) if p
 
 @pytest.mark.parametrize("page", PAGES, ids=label)
 def test_page_runs(page, tmp_path):
-    """In a fresh interpreter and an empty folder, as a reader starts."""
+    """In a fresh interpreter and an empty folder, as a reader starts. Commands change what is kept beside the compiled
+    code: a page that shows some has a cache of its own."""
     script = Path(__file__).with_name("blocks.py")
-    done = subprocess.run([sys.executable, script, page], cwd=tmp_path, capture_output=True, text=True)
+    environment = dict(os.environ)
+    if "\n$ twofold " in page.read_text():
+        environment["TWOFOLD_CACHE_DIR"] = str(tmp_path / "cache")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    done = subprocess.run([sys.executable, script, page], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
