@@ -12,8 +12,9 @@ import pytest
 import twofold as tf
 from twofold.codegen import gemm_shapes, planner
 from twofold.codegen.matrices import Matrices, with_longer_rows
+from twofold.codegen.target import CACHES, Caches
 from twofold.ir import dtypes as dt
-from twofold.runtime import products
+from twofold.runtime import caches, products
 from twofold.runtime.cpu import cpu
 from twofold.tracer.traced import trace
 
@@ -80,7 +81,11 @@ def test_a_transpose_of_products_is_no_copy() -> None:
 @pytest.mark.parametrize("m, n, k", [(128, 512, 1600), (32, 512, 128), (200, 64, 300), (17, 33, 65), (1, 5, 9)])
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("often", [False, True])
-def test_units_are_all_of_the_product(m: int, n: int, k: int, threads: int, often: bool) -> None:
+@pytest.mark.parametrize("near", [None, CACHES, Caches(64, 24 << 10, 640 << 10, 12, 20)], ids=["here", "usual", "half"])
+def test_units_are_all_of_the_product(m: int, n: int, k: int, threads: int, often: bool, near: Caches | None,
+                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    if near is not None:
+        monkeypatch.setattr(caches, "of_host", lambda: near)
     x = Matrices(m, n, k, (k, 1), (n, 1), n)
     plan = products.plan(x, dt.float32, threads, often)
     rows, columns = plan.integers[9:11]
@@ -88,8 +93,8 @@ def test_units_are_all_of_the_product(m: int, n: int, k: int, threads: int, ofte
     shape = gemm_shapes.tiling(dt.float32)
     assert rows <= gemm_shapes.tiles_at_once(shape, dt.float32) * shape.tall
     assert columns % gemm_shapes.panel_width(shape, m == 1) == 0
-    if m == 128 and threads == 2:  # as many rows for one thread as for the other
-        assert rows * 2 == m or rows >= m
+    if m == 128 and threads == 2:  # as many rows and columns for one thread as for the other
+        assert m % rows == 0 and n % columns == 0 and plan.total % threads == 0
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
