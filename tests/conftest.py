@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,6 +61,17 @@ def _temporary_files_end_with_the_session() -> Iterator[None]:
             del os.environ["TMPDIR"]
         else:
             os.environ["TMPDIR"] = before[1]
+
+
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder for the code that a test compiles. What earlier tests have compiled in the background is done
+    before, as it would be written there."""
+    from twofold.runtime import tiers
+    tiers.wait()
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("TWOFOLD_CACHE_DIR", str(folder))
+    return folder
 
 
 @pytest.fixture(autouse=True)

@@ -23,8 +23,10 @@ __all__ = ["Trace", "checking", "optimise"]
 Trace = Callable[[str, g.Graph, bool, float], None]
 
 _ROUNDS = 4
-# Whether `optimise` verifies the graph before the first pass and after each one. The tests switch it on, for themselves
-# and for the processes they start.
+# Whether `optimise` verifies the graph before the first pass and after each one, or once after the last where there are
+# more than `_LARGE` nodes, as verifying takes longer than passes do. The tests switch it on, for themselves and for the
+# processes they start.
+_LARGE = 400
 checking = [os.environ.get("TWOFOLD_VERIFY") == "1"]
 
 
@@ -51,8 +53,10 @@ def optimise(graph: g.Graph, trace: Trace | None = None, fast_math: bool = False
     from . import pipeline
 
     wanted = passes if passes is not None else pipeline.FAST_PIPELINE if fast_math else pipeline.PIPELINE
+    after_each = False
     if checking[0]:
         verify(graph)
+        after_each = sum(1 for _ in graph.walk()) <= _LARGE
     for _ in range(_ROUNDS):
         changed = False
         for step in wanted:
@@ -61,8 +65,10 @@ def optimise(graph: g.Graph, trace: Trace | None = None, fast_math: bool = False
             changed |= did and step is not pipeline.remove_dead
             if trace is not None:
                 trace(step.__name__, graph, did, time.perf_counter() - start)
-            if checking[0] and did:
+            if after_each and did:
                 verify(graph)
         if not changed:
             break
+    if checking[0] and not after_each:
+        verify(graph)
     return graph

@@ -211,22 +211,21 @@ def test_bench_measures_each_batch(call, saved):
     assert code == 0 and err == "" and "items/s" in out  # no bar where no terminal is
 
 
-def test_cache_is_told_and_emptied(call, tmp_path, monkeypatch):
-    monkeypatch.setenv("TWOFOLD_CACHE_DIR", str(tmp_path / "cache"))
+def test_cache_is_told_and_emptied(call, empty_cache, monkeypatch):
     monkeypatch.setenv("TWOFOLD_CACHE", "1")
     assert answer(call, "cache", "info")["entries"] == 0
     from twofold.runtime import cache
     cache.write("kernels", cache.digest("one"), b"12345", "text", ".py")
     cache.write("programs", cache.digest("two"), b"1")
-    other = tmp_path / "cache" / "mine" / "ab" / "photo.jpg"
+    other = empty_cache / "mine" / "ab" / "photo.jpg"
     other.parent.mkdir(parents=True)
     other.write_text("keep me")
     actual = answer(call, "cache", "info")
     assert {k: v["entries"] for k, v in actual["kinds"].items()} == {"kernels": 1, "programs": 1}
-    assert actual["bytes"] == sum(p.stat().st_size for p in (tmp_path / "cache").rglob("*") if p.is_file()) - 7
+    assert actual["bytes"] == sum(p.stat().st_size for p in empty_cache.rglob("*") if p.is_file()) - 7
     code, out, _ = call("cache", "clear")
     assert code == 0 and out.startswith("deleted 2 entries")
-    assert [p for p in (tmp_path / "cache").rglob("*") if p.is_file()] == [other]
+    assert [p for p in empty_cache.rglob("*") if p.is_file()] == [other]
     assert cache.read("kernels", cache.digest("one")) is None
 
 

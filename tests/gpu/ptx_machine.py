@@ -87,7 +87,7 @@ def decode(text: str) -> None:
         _program(parse(text), name)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=200)
 def _program(module: Module, name: str) -> Program:
     """A decoded kernel; texts that are equal are one module."""
     return Program(module, module.entries[name])

@@ -94,7 +94,7 @@ def size_of(kind: str) -> int:
     return 1 if kind == "pred" else int(re.sub(r"\D+", "", kind.replace("bf", ""))) // 8
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=200)
 def parse(text: str) -> Module:
     """A module.
 

@@ -15,9 +15,8 @@ from twofold.runtime import cache
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("TWOFOLD_CACHE_DIR", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+def folder(empty_cache: Path) -> Path:
+    return empty_cache
 
 
 KEY = cache.digest("some", "parts")

@@ -30,11 +30,10 @@ GRAPH = """graph f(%0: f32[n,3], %1: f32[3]) {
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("TWOFOLD_CACHE_DIR", str(tmp_path))
+def folder(empty_cache, monkeypatch):
     monkeypatch.setattr(compiled, "_SOURCES", Sources(list))  # ours may be edited while tests run
     monkeypatch.setattr(compiled, "environment", lambda: "of the tests")
-    return tmp_path
+    return empty_cache
 
 
 def entries(folder: Path) -> list[Path]:

@@ -38,11 +38,10 @@ GRAPH = """graph f(%0: f32[n,3], %1: f32[3]) {
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("TWOFOLD_CACHE_DIR", str(tmp_path))
+def folder(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(compiled, "_SOURCES", Sources(list))  # ours may be edited while tests run
     monkeypatch.setattr(compiled, "environment", lambda: "of the tests")
-    return tmp_path
+    return empty_cache
 
 
 def program(more: str = "") -> Native:

@@ -101,8 +101,10 @@ def test_a_pass_that_breaks_the_graph_is_seen():
     def break_it(graph):
         graph.outputs = [g.Value((2,), tf.float32)]
         return True
-    with pytest.raises(VerifyError, match="output 0 is no value"):
-        passes.optimise(parse("graph f(%0: f32[2]) { return %0 }"), passes=[break_it])
+    chain = "".join(f"%{n + 1} = exp(%{n}) : f32[2] " for n in range(500))
+    for small_or_large in ("graph f(%0: f32[2]) { return %0 }", f"graph f(%0: f32[2]) {{ {chain} return %500 }}"):
+        with pytest.raises(VerifyError, match="output 0 is no value"):
+            passes.optimise(parse(small_or_large), passes=[break_it])
 
 
 def test_fast_math_is_asked_for():
