@@ -110,15 +110,17 @@ class _Forward:
     def recorded(self) -> Kernel:
         """The finished kernel."""
         b, v = self.b, self.v
+        listed = [b.local(-1) for _ in range(4)]
         with b.for_(b.start, b.stop) as part:
             first, last = share(b, part, v.units, v.parts)
             work, done = b.at(v.work, part * v.box_n * v.room), b.local(-1)
             with b.for_(first, last) as unit:
-                self.unit(unit, work, done)
+                self.unit(unit, work, done, listed)
         return b.finish()
 
-    def unit(self, number: Scalar, work: Scalar, done: Cell) -> None:
-        """Some panels of columns of a group and box; `done` is the number of the box whose windows are ready."""
+    def unit(self, number: Scalar, work: Scalar, done: Cell, listed: list[Cell]) -> None:
+        """Some panels of columns of a group and box; `done` is the number of the box whose windows are ready, `listed`
+        the sizes of the box whose places are in the tables."""
         b, v = self.b, self.v
         rest, piece = parted(b, number, v.pieces)
         number, group = parted(b, rest, v.groups)
@@ -131,7 +133,11 @@ class _Forward:
         with b.if_(b.ne(number, done.get())):
             with b.if_(b.gt(v.room, 0)):
                 self.cover(sizes[0], at, work)
-            self.table(sizes)
+            differ = functools.reduce(b.or_, [b.ne(size, cell.get()) for size, cell in zip(sizes, listed, strict=True)])
+            with b.if_(differ):  # most boxes have one size
+                self.table(sizes)
+                for size, cell in zip(sizes, listed, strict=True):
+                    cell.set(size)
             done.set(number)
         box = self.box(sizes, at, group, work)
         filters = b.at(v.b, b.select(self.packed, group * self.blocks * self.panels * panel_size(self.shape),

@@ -7,7 +7,6 @@ lines of windows; `filters_tile` has elements of lines for rows and goes along p
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
@@ -96,14 +95,38 @@ class _Columns:
             self.f.store(out, j * self.lanes, before + cell.get(), mask)
 
 
-def _spaced(f: BlockBuilder, step: Scalar, number: int) -> Scalar:
-    """The offset of a row, of rows `step` elements apart, which spares a tile reading it."""
-    return step * number
+class _Spaced:
+    """Rows of a tile that lie `step` elements apart, which spares it reading offsets."""
+
+    def __init__(self, f: BlockBuilder, step: Scalar, rows: int) -> None:
+        self.f, self.step, self.rows = f, step, rows
+
+    def offset(self, number: int) -> Scalar:
+        """Where a row lies, in elements."""
+        return self.step * number
+
+    def addresses(self, first: Scalar) -> list[Scalar]:
+        """Where each row lies, the first one at `first`. Every other address is the one before the last and two steps:
+        so a loop keeps one register for all of them, and not one for each multiple of a step."""
+        pairs = [first]
+        while 2 * len(pairs) < self.rows:
+            pairs.append(self.f.at(pairs[-1], self.step * 2))
+        return [self.f.at(pairs[i // 2], self.step) if i % 2 else pairs[i // 2] for i in range(self.rows)]
 
 
-def _listed(f: BlockBuilder, table: Scalar, number: int) -> Scalar:
-    """The offset of a row, in elements, that stands in a table."""
-    return f.load(table, number)
+class _Listed:
+    """Rows of a tile whose offsets, in elements, stand in a table."""
+
+    def __init__(self, f: BlockBuilder, table: Scalar, rows: int) -> None:
+        self.f, self.table, self.rows = f, table, rows
+
+    def offset(self, number: int) -> Scalar:
+        """Where a row lies, in elements."""
+        return self.f.load(self.table, number)
+
+    def addresses(self, first: Scalar) -> list[Scalar]:
+        """Where each row lies, with offsets from `first`."""
+        return [self.f.at(first, self.offset(i)) for i in range(self.rows)]
 
 
 def _integers(f: FunctionBuilder, *names: str) -> list[Scalar]:
@@ -129,33 +152,33 @@ def forward_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, spaced: 
     rest, n = _integers(f, "rest", "n")
     columns = _Columns(f, tiling, dtype, vectors, n)
     sums = columns.sums(rows)
-    rows_at = _spaced if spaced else _listed
+    rows_of = _Spaced if spaced else _Listed
+    reads, writes = rows_of(f, places, rows), rows_of(f, to, rows)
     room, left, at_b = f.local(some), f.local(k), f.local(right)
     with f.for_(0, used) as line:
         count = f.minimum(room.get(), left.get())
         at_x, rest_of_line = f.local(f.at(x, f.load(lines, line))), count
         for together in _UNROLLED[vectors]:
             with f.for_(rest_of_line, together - 1, -together):
-                _along(f, columns, sums, functools.partial(rows_at, f, places), at_x, at_b, ldb, together)
+                _along(f, columns, sums, reads, at_x, at_b, ldb, together)
             rest_of_line = rest_of_line & (together - 1)
         left.set(left.get() - count)
         room.set(length)
     for i, row in enumerate(sums):
         with f.if_(f.le(rest, i) if spaced else f.gt(rest, i)):
-            offset = rows_at(f, to, i)
+            offset = writes.offset(i)
             columns.add(row, f.at(old, offset & mask), f.at(out, offset))
     return f.finish()
 
 
-def _along(f: BlockBuilder, columns: _Columns, sums: list[list[Cell]], offset: Callable[[int], Scalar], at_x: Cell,
-           at_b: Cell, ldb: Scalar, together: int) -> None:
-    """Takes some elements of a line at once, of rows at offsets."""
+def _along(f: BlockBuilder, columns: _Columns, sums: list[list[Cell]], reads: _Spaced | _Listed, at_x: Cell, at_b: Cell,
+           ldb: Scalar, together: int) -> None:
+    """Takes some elements of a line at once, of all rows."""
     here, rows = at_x.get(), [at_b.get()]
     for _ in range(together):
         rows.append(f.at(rows[-1], ldb))
     right = [columns.read(row) for row in rows[:-1]]
-    for i, row in enumerate(sums):
-        left = f.at(here, offset(i))
+    for row, left in zip(sums, reads.addresses(here), strict=True):
         for u in range(together):
             columns.multiply(row, f.load(left, u), right[u])
     at_x.set(f.at(here, together))
