@@ -14,7 +14,6 @@ is no part of it, runs before, or behind where it needs what the chain writes.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
 
 from twofold.ir import dims as dm
@@ -107,8 +106,10 @@ class _StepLine:
 
     def __init__(self, steps: Sequence[Step], aliases: Aliases, passing: Callable[[Memory], bool]) -> None:
         self.steps, self.aliases, self.passing = steps, aliases, passing
-        self.touched = [dict.fromkeys(owners(aliases, step.memory())).keys() for step in steps]
+        self.values = [_by_owner(aliases, step.memory()) for step in steps]
+        self.touched = [values.keys() for values in self.values]
         self._written: dict[int, Set[Memory]] = {}
+        self._spans: dict[tuple[int, Memory, DimLike], DimLike | None] = {}
         self.users: dict[Memory, list[int]] = {}
         for number, touched in enumerate(self.touched):
             for memory in touched:
@@ -122,13 +123,15 @@ class _StepLine:
 
     def span(self, number: int, memory: Memory, count: DimLike) -> DimLike | None:
         """The elements of `memory` that a step takes for a row of `count`; None where it may touch others."""
-        rows, spans = self.steps[number].by_rows(count), set()
-        for value in self.steps[number].memory():
-            if memory in owners(self.aliases, [value]):
+        key = (number, memory, count)
+        if key not in self._spans:
+            rows, spans = self.steps[number].by_rows(count), set()
+            for value in self.values[number].get(memory, ()):
                 known = rows is not None and isinstance(value, g.Value) and \
                     not isinstance(memory_of(self.aliases, value), Slot)
                 spans.add(rows.spans.get(value) if known else None)  # type: ignore[union-attr, arg-type]
-        return spans.pop() if len(spans) == 1 else None
+            self._spans[key] = spans.pop() if len(spans) == 1 else None
+        return self._spans[key]
 
     def window(self, memory: Memory, count: DimLike) -> DimLike | None:
         """The elements of a row of memory that may be a window; None where it may not."""
@@ -151,50 +154,60 @@ class _StepLine:
             return False
         for memory in set().union(*map(self.written, members)):
             users = [n for n in members if memory in self.touched[n]]
-            spans = {self.span(n, memory, count) for n in users}
-            if len(users) > 1 and (len(spans) > 1 or None in spans):
+            if len(users) > 1 and (len(spans := {self.span(n, memory, count) for n in users}) > 1 or None in spans):
                 return False
         return True
 
     def behind(self, members: set[int]) -> list[int] | None:
         """What lies between members and can run behind them alone; None where something can run on neither side."""
         behind: list[int] = []
-        earlier, later = _Accesses(), _Accesses()  # of what runs before the step in question, or after it
-        for n in members:
-            later.add(self, n)
+        later, earlier = _Accesses(self), _Accesses(self)
+        touching: dict[Memory, int] = {}  # the last member that touches some memory
+        writing: dict[Memory, int] = {}
+        for n in sorted(members):
+            later.add(n)
+            touching.update(dict.fromkeys(self.touched[n], n))
+            writing.update(dict.fromkeys(self.written(n), n))
         for n in range(min(members), max(members)):
             if n in members:
-                later.remove(self, n)
-                earlier.add(self, n)
-            elif earlier.meets(self, n):
-                if later.meets(self, n):
-                    return None
+                later.touched -= {memory for memory in self.touched[n] if touching[memory] == n}
+                later.written -= {memory for memory in self.written(n) if writing[memory] == n}
+            elif not earlier.meets(n):
+                continue
+            elif later.meets(n):
+                return None
+            else:
                 behind.append(n)
-                earlier.add(self, n)
+            earlier.add(n)
         return behind
 
 
 class _Accesses:
-    """How many of some steps touch, and how many may write, each piece of memory."""
+    """The memory that some of the steps of a line touch, and what they may write of it."""
 
-    def __init__(self) -> None:
-        self.touched: Counter[Memory] = Counter()
-        self.written: Counter[Memory] = Counter()
+    def __init__(self, line: _StepLine) -> None:
+        self.line = line
+        self.touched: set[Memory] = set()
+        self.written: set[Memory] = set()
 
-    def add(self, line: _StepLine, number: int) -> None:
+    def add(self, number: int) -> None:
         """Adds a step."""
-        self.touched.update(line.touched[number])
-        self.written.update(line.written(number))
+        self.touched.update(self.line.touched[number])
+        self.written.update(self.line.written(number))
 
-    def remove(self, line: _StepLine, number: int) -> None:
-        """Takes a step away that was added."""
-        self.touched.subtract(line.touched[number])
-        self.written.subtract(line.written(number))
-
-    def meets(self, line: _StepLine, number: int) -> bool:
+    def meets(self, number: int) -> bool:
         """Whether a step touches what one of them writes, or the other way round."""
-        return any(self.written[memory] for memory in line.touched[number]) or any(
-            self.touched[memory] for memory in line.written(number))
+        touched, written = self.line.touched[number], self.line.written(number)
+        return not (touched.isdisjoint(self.written) and written.isdisjoint(self.touched))
+
+
+def _by_owner(aliases: Aliases, values: Sequence[Memory]) -> dict[Memory, list[Memory]]:
+    """The values that lie in each piece of memory."""
+    lying: dict[Memory, list[Memory]] = {}
+    for value in values:
+        for owner in owners(aliases, [value]):
+            lying.setdefault(owner, []).append(value)
+    return lying
 
 
 class _Chain:
