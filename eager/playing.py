@@ -30,7 +30,8 @@ from . import dispatch, record
 from .tensor import Tensor, wrap
 from .types import Saved
 
-__all__ = ["CONTINUES", "NOTHING", "Entry", "Path", "connection", "path", "play", "gradients", "compile_with"]
+__all__ = ["CONTINUES", "NOTHING", "Entry", "Path", "compile_with", "connection", "gradients", "is_followed", "one_of",
+           "path", "play"]
 
 # One recorded op: op, attributes, numbers of the operands, numbers of the results (0 where not differentiable),
 # operands and results, or specs of those that the rule does not read. A function with a gradient of its own has its
@@ -189,10 +190,13 @@ def _play_sums(way: Path, sums: Sums) -> list[Tensor | None]:
     """`play` in a trace with control flow, of whose sums only running tells some things (`ir/sums.py`)."""
     numbers, starts, wanted, entries = way
     for op, attrs, ins, outs, inputs, outputs in reversed(entries):
+        if attrs is CONTINUES and op.only_names:
+            continue
         ends: list[Start] = [(sums.get(n), sums.exists.get(n)) if n in starts else sums.pop(n) for n in outs]
         if attrs is CONTINUES:
             for n in outs:
-                sums.part(n)
+                if n not in starts:  # a source is another value to the end, where it is that
+                    sums.part(n)
         if all(ct is None for ct, _ in ends):
             continue
         ends, exists = shared(ends)
@@ -212,7 +216,34 @@ def _play_sums(way: Path, sums: Sums) -> list[Tensor | None]:
         for n, ct in zip(ins, input_cts, strict=True):
             if ct is not None and n in wanted and (ct := needed(ct)) is not None:
                 sums.add(n, present(copied(ct, output_cts), exists), exists)
-    return [_sum([ct for n in ns if (ct := sums.result(n)) is not None]) for ns in numbers]
+    return _as_one(sums, numbers, [_sum([ct for n in ns if (ct := sums.result(n)) is not None]) for ns in numbers])
+
+
+def _as_one(sums: Sums[int, Any], numbers: Sequence[Sequence[int]],
+            totals: list[Tensor | None]) -> list[Tensor | None]:
+    """The gradients of sources, of which those of one value are one tensor for gradients of this gradient."""
+    singles = [(i, ns[0]) for i, ns in enumerate(numbers) if len(ns) == 1 and totals[i] is not None]
+    for at, (i, n) in enumerate(singles):
+        for j, m in singles[:at]:
+            then, otherwise = totals[j], totals[i]
+            assert then is not None and otherwise is not None
+            if m == n:
+                totals[i] = then
+            elif then.dims == otherwise.dims and is_followed() and (holds := sums.same(n).get(m)) is not None:
+                totals[i] = one_of(holds(), then, otherwise)
+    return totals
+
+
+def is_followed() -> bool:
+    """Whether recorders follow what is computed here, in a trace also those around the function."""
+    return bool(record.active.get()) or getattr(interpreter(), "followed", False)
+
+
+def one_of(condition: Tensor, then: Tensor, otherwise: Tensor) -> Tensor:
+    """In a trace one of two tensors, by a branch that gives it back, so that it is that very tensor for recorders."""
+    running: Any = interpreter()
+    tensor: Tensor = running.one_of(condition, then, otherwise)
+    return tensor
 
 
 def _select(sums: Sums[int, Any], wanted: set[int], ins: Sequence[int], inputs: Sequence[Any], ct: AnyTensor | None,
@@ -229,9 +260,11 @@ def _sums(entries: Sequence[Entry], wanted: set[int], cts: CotangentsByNumber) -
     Such are those of control flow, where results may be other values, and of what a `select` chooses from.
 
     A rule that continues sums says so by `joined`: for results the place of an operand, or -1 - that of another result,
-    and what gives the condition. The rule leaves out what such a result has in common with the other value.
+    and what gives the condition. The rule leaves out what such a result has in common with the other value. One that
+    has `only_names` tells of values that had several names before the tape began, and has no gradient.
     """
     constructs = [entry for entry in entries if entry[1] is CONTINUES and hasattr(entry[0], "joined")]
+    constructs.sort(key=lambda entry: entry[0].only_names)
     if not constructs and all(entry[0] is not ops.select for entry in entries):
         return None
     specs: dict[int, Any] = {}
@@ -240,7 +273,7 @@ def _sums(entries: Sequence[Entry], wanted: set[int], cts: CotangentsByNumber) -
         specs.update([*zip(ins, op.inputs, strict=True), *zip(outs, op.outputs, strict=False)])
         for k, at, holds in op.joined():
             value = ins[at] if at >= 0 else outs[-1 - at]
-            if value in wanted and outs[k]:
+            if value in wanted and outs[k] and not (op.only_names and sums.is_joined(outs[k], value)):
                 sums.join(outs[k], value, holds)
     for n, ct in cts.items():  # the targets' first cotangents count for their other names, too
         sums.add(n, ct)
@@ -259,13 +292,17 @@ def connection(entries: Sequence[Entry], tracked: set[int], watched: set[int], n
         if attrs is CONTINUES and hasattr(op, "connected"):
             connections = op.connected(connected, surely=True)
         elif True in connected:
+            for n in outs:
+                open_.pop(n, None)
             continue
         else:
             parts = {id(flag): flag for x in connected if x is not False for flag in x}  # type: ignore[union-attr]
             connections = [tuple(parts.values())] * len(outs)
         for n, x in zip(outs, connections, strict=False):
-            if n and n not in watched and x is not True and x is not None:
-                open_[n] = x
+            if x is True:
+                open_.pop(n, None)
+            elif n and n not in watched and x is not None:
+                open_[n] = (*(open_.get(n) or ()), *(x or ())) or False  # type: ignore[misc]  # no flag is True
     return open_.get(number, True)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from twofold.ir import dtypes as dt
 from twofold.ir import grad, nest, ops
-from twofold.ir.op import Op
+from twofold.ir.op import Op, interpreter
 from twofold.ir.spec import TensorShape, spec
 from twofold.ir.types import Attrs, Spec
 
@@ -166,10 +166,26 @@ class GradientTape:
             if not x.dtype.is_differentiable:
                 continue
             if isinstance(x, Tensor):
-                self._tracked.add(record.identity(x))
-                self._watched.add(x._id)
+                self._follow(x)
+                self._follow_names(x)
             else:
                 self._watch_variable(x, x._current())
+
+    def _follow(self, tensor: Tensor) -> None:
+        """Differentiate by a tensor."""
+        self._tracked.add(record.identity(tensor))
+        self._watched.add(tensor._id)
+
+    def _follow_names(self, tensor: Tensor) -> None:
+        """In a trace: follow what may be a tensor under another name, since control flow hands it on.
+
+        The tape hears of this before all else, since it is from then on that the two may be one value.
+        """
+        find = getattr(interpreter(), "other_names", None)
+        if find is not None and (names := find(tensor)) is not None:
+            numbers = self._track(names.outputs)
+            self._is_uncertain = True
+            self._entries.insert(0, (names, playing.CONTINUES, numbers, numbers, (), ()))
 
     def _watch_variable(self, variable: AnyVariable, value: Tensor) -> None:
         number, key = record.identity(value), id(variable)
@@ -182,6 +198,7 @@ class GradientTape:
             self._reads[key] = [number]
         elif number not in reads and not chained:
             reads.append(number)
+        self._follow_names(value)
 
     def _variable_read(self, variable: AnyVariable, value: Tensor) -> None:
         """Called by a variable when it is read."""
@@ -320,7 +337,8 @@ class GradientTape:
         gradients = _with_zeros(playing.gradients(entries, numbers, cts, free=not self._persistent), flat)
         for n, connected in late.items() if late else ():
             if (total := gradients[n]) is not None:
-                gradients[n] = None if connected is None else ops.select(connected, total, grad.zeros_like(total))
+                either = playing.one_of if playing.is_followed() else ops.select
+                gradients[n] = None if connected is None else either(connected, total, grad.zeros_like(total))
         for n, source in enumerate(flat):
             if type(source) is not Tensor and id(source) not in reads:
                 gradients[n] = self._itself(source, gradients[n], targets, weights)
@@ -352,8 +370,9 @@ class GradientTape:
         for n, source in enumerate(sources):
             if type(source) is Tensor or not isinstance(source, Tensor):  # eagerly all is known
                 continue
-            if source._id in self._tracked and source._id not in self._watched:
-                flags = playing.connection(self._entries, self._tracked, self._watched, source._id)
+            number = getattr(source, "_id", 0)
+            if number in self._tracked and number not in self._watched:
+                flags = playing.connection(self._entries, self._tracked, self._watched, number)
                 if flags is not True:
                     late[n] = reduce(ops.logical_or, flags) if flags else None
         return late

@@ -138,11 +138,13 @@ class Scope(NamedTuple):
         whole: whether everything differentiable that a rule reads is a residual, nothing of it computed again. What is
             computed again is a value of its own, whose cotangent does not join that of the first: gradients of the
             gradient would add up in another order.
+        only_names: whether nothing is asked but which results are other values, so that nothing is kept.
     """
 
     fresh: Callable[[], Dim]
     guards: list[Guard]
     whole: bool = False
+    only_names: bool = False
 
     def rename(self, names: Mapping[str, Dim]) -> None:
         """Repeat the guards on some sizes under the new names of these."""
@@ -221,7 +223,8 @@ class Linearised:
         self.named = {} if owned is None else {key: holds for key, holds in self.names().items() if owned(*key)}
         for (k, _), condition in self.named.items():
             self.elsewhere.setdefault(k, []).append(condition)
-        self.backward()
+        if not scope.only_names:
+            self.backward()
 
     def _copy(self, graph: Graph) -> None:
         """`forward` without residuals, with those constructs replaced that gradients go through."""

@@ -265,7 +265,9 @@ class LoopPullback(Pullback):
                 becomes[i] = inner.value(self._next_identity(i, identities, becomes, rounds, body, flags), dt.int64)
                 first = builder.constant(np.array(self._place(i), np.int64))
                 further.add(first, identity, becomes[i])
-                place = self._on_stack(builder, inner, further, identity, 1, rounds)
+                place = further.count  # of the stack, which stands after the identity
+                if not self.scope.only_names:
+                    place = self._on_stack(builder, inner, further, identity, 1, rounds)
                 self.identities[i] = ResidualStack(-1, place, None)
         body.inputs[count:count] = further.inputs
         number_inputs(body)

@@ -190,12 +190,16 @@ class Sums(Generic[K, T]):
             self._near.setdefault(name, {})[value] = None
             self._near.setdefault(value, {})[name] = None
 
+    def is_joined(self, name: K, value: K) -> bool:
+        """Whether `name` was joined to `value` itself."""
+        return value in self._joins.get(name, ())
+
     def links(self, keys: Sequence[K | None]) -> list[Link]:
         """Which of `keys`, None for those that do not count, may be one value: first and second place, condition.
 
         They may be that by other names, too, which are not among them.
         """
-        others = [self._same(key) if key in self._near else {} for key in (keys if self._near else ())]
+        others = [self.same(key) if key in self._near else {} for key in (keys if self._near else ())]
         return [Link(j, i, other[key]) for i, other in enumerate(others) for j in range(i)
                 if (key := keys[j]) is not None and key in other]
 
@@ -211,7 +215,7 @@ class Sums(Generic[K, T]):
                     values[value] = _or(values[value], condition) if value in values else condition
         return values
 
-    def _same(self, key: K) -> dict[K, Holds]:
+    def same(self, key: K) -> dict[K, Holds]:
         """For each other key that may be the same value, the condition under which it is."""
         if key not in self._others:
             conditions: dict[K, Holds] = {}
@@ -240,10 +244,8 @@ class Sums(Generic[K, T]):
 
     def result(self, key: K) -> T | None:
         """The sum in the end, or None: zeros where nothing began it."""
-        total = self.get(key)
-        if total is None or key not in self.exists:
-            return total
-        return filled(total, self.exists[key])
+        total, exists = self.begun(key)
+        return None if total is None else filled(total, exists)
 
     def pop(self, key: K) -> tuple[T | None, Exists]:
         """Take out the sum of a key that is needed no more, or None; and what tells whether it has begun."""
@@ -261,7 +263,7 @@ class Sums(Generic[K, T]):
         """The beginning of a sum: what its other names have, but for those `without`."""
         total, exists = self.begins[key]() if key in self.begins else (None, None)
         begun: list[Exists] = [] if total is None else [exists]
-        for other, holds in self._same(key).items() if key in self._near else ():
+        for other, holds in self.same(key).items() if key in self._near else ():
             if other in without or other in self._gone:
                 continue
             ct, exists = self.get(other), self.exists.get(other)
@@ -302,7 +304,7 @@ class Sums(Generic[K, T]):
     def _spread(self, key: K, without: Container[K]) -> None:
         """The sum of `key` has changed: those of its other names, but for `without`, change when they are looked at."""
         mine = self._earlier(key)
-        for other, holds in self._same(key).items():
+        for other, holds in self.same(key).items():
             if other in without or other in self._gone or not (
                     other in mine or other in self.cts or other in self._late):
                 continue

@@ -6,7 +6,7 @@ import ast
 from types import ModuleType
 from typing import Any, TypeVar
 
-__all__ = ["note_lines", "copy_line", "place"]
+__all__ = ["note_lines", "copy_line", "line_of", "place"]
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
@@ -28,6 +28,13 @@ def copy_line(new: _Node, like: ast.AST) -> _Node:
     if origin is not None:
         anno.setanno(new, anno.Basic.ORIGIN, origin)
     return ast.copy_location(new, like)
+
+
+def line_of(node: ast.AST) -> int:
+    """The line that was noted for a node; 0 where none was."""
+    from malt.pyct import anno
+    origin = anno.getanno(node, anno.Basic.ORIGIN, default=None)
+    return 0 if origin is None else int(origin.loc.lineno)
 
 
 def place(tree: ast.AST, line: int) -> None:

@@ -13,9 +13,11 @@ import linecache
 import types
 from typing import NamedTuple
 
+from twofold.ir.errors import line_text
+
 from . import autograph_malt
 from .autograph_lines import note_lines, place
-from .autograph_stages import new_name, transformed
+from .autograph_stages import MisplacedDirective, new_name, transformed
 from .autograph_syntax import FunctionNode, prepared
 
 __all__ = ["Unconvertible", "Converted", "tree_of"]
@@ -50,6 +52,7 @@ def tree_of(fn: types.FunctionType) -> Converted:
 
     Raises:
         Unconvertible: there is no source, or it has what cannot be converted.
+        ValueError: it has a directive where it has no effect.
     """
     code = fn.__code__
     if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
@@ -61,6 +64,9 @@ def tree_of(fn: types.FunctionType) -> Converted:
     _drop_defaults(node)
     try:
         result = transformed(prepared(node, fn), fn, name)
+    except MisplacedDirective as e:
+        where = line_text(code.co_filename, e.line, code.co_name)
+        raise ValueError(f"{e}\n  {where}") from None
     except Exception as e:
         raise Unconvertible(f"{fn.__name__}: {e}") from e
     definition: ast.stmt

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeAlias
 
-from .autograph_lines import copy_line
+from .autograph_lines import copy_line, line_of
 from .autograph_syntax import FunctionNode
 from .loop_options import set_loop_options
 
-__all__ = ["transformed", "new_name"]
+__all__ = ["MisplacedDirective", "transformed", "new_name"]
 
 #: the context of a conversion, which says which function is converted and with which options
 Context: TypeAlias = Any
@@ -34,6 +34,18 @@ _JUMPS = frozenset({ast.Break, ast.Continue})
 _TESTS = frozenset({ast.BoolOp, ast.UnaryOp, ast.Compare})
 
 assert importlib.util
+
+
+class MisplacedDirective(ValueError):
+    """A directive stands where it has no effect.
+
+    Attributes:
+        line: its line.
+    """
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.line = line
 
 
 def new_name(fn: FunctionType, stem: str) -> str:
@@ -183,11 +195,31 @@ def _directives_class() -> Transformer:
     from malt.pyct import anno
 
     class Directives(directives.DirectivesTransformer):
-        """Directives: `tf.autograph.experimental.set_loop_options` at the start of a loop."""
+        """Directives: `tf.autograph.experimental.set_loop_options` at the start of a loop.
+
+        Attributes:
+            first: the first statements of the loops around.
+        """
+
+        first: tuple[ast.stmt, ...] = ()
 
         def visit_Expr(self, node: ast.Expr) -> Any:
-            # A directive leaves nothing, but a block that had no more needs a statement.
-            return super().visit_Expr(node) or copy_line(ast.Pass(), node)
+            visited: ast.Expr = self.generic_visit(node)
+            call = visited.value
+            if not isinstance(call, ast.Call) or anno.getanno(
+                    call.func, directives.STATIC_VALUE, default=None) is not markers.set_loop_options:
+                return visited
+            if not self.first or node is not self.first[-1]:
+                raise MisplacedDirective("tf.autograph.experimental.set_loop_options must be the first statement of "
+                                         "the loop that it is for.", line_of(node))
+            self._process_statement_directive(call, markers.set_loop_options)
+            return copy_line(ast.Pass(), node)  # a loop that had no more needs a statement
+
+        def _track_and_visit_loop(self, node: ast.For | ast.While) -> Any:
+            self.first = (*self.first, node.body[0])
+            visited = super()._track_and_visit_loop(node)
+            self.first = self.first[:-1]
+            return visited
 
         def visit_Name(self, node: ast.Name) -> Any:
             return self._ours(super().visit_Name(node))

@@ -33,10 +33,10 @@ from twofold.ir.types import Attrs, Spec
 from .following import followed
 from .staging import restage
 from .symbolic import SymbolicTensor, symbolic
-from .trace import Trace, current, differentiated, records_constructs
+from .trace import StagedConstruct, Trace, current, differentiated, records_constructs
 from .types import Cotangent
 
-__all__ = ["record_construct"]
+__all__ = ["Condition", "Connection", "RecordedConstruct", "record_construct", "recorded"]
 
 #: whether a value depends on what is watched: certainly, not at all, or where one of some bool scalars is true
 Connection: TypeAlias = bool | tuple[Tensor, ...]
@@ -46,13 +46,22 @@ Condition: TypeAlias = Callable[[], Tensor]
 
 
 @records_constructs
-def record_construct(trace: Trace, node: g.Node, inputs: Sequence[Tensor], outputs: Sequence[SymbolicTensor]) -> None:
+def record_construct(trace: Trace, construct: StagedConstruct) -> None:
     """Tell the recorders of this context of a construct that was staged in `trace`."""
-    if node.op not in FLOWS or not any(o.dtype.is_differentiable for o in outputs):
+    if construct.node.op not in FLOWS or not any(o.dtype.is_differentiable for o in construct.results):
         return
-    wanted = followed(inputs)
+    wanted = followed(construct.operands)
     if any(wanted):
-        _RecordedConstruct(trace, node, wanted, inputs, outputs)
+        construct.recorded = RecordedConstruct(trace, construct, wanted)
+        record.record_custom(construct.recorded, tuple(construct.operands), tuple(construct.results), True)
+
+
+def recorded(trace: Trace, construct: StagedConstruct) -> RecordedConstruct:
+    """What knows the names of a construct's results, whether recorders know of it or not."""
+    if construct.recorded is None:
+        construct.recorded = RecordedConstruct(trace, construct, (False,) * len(construct.operands))
+    known: RecordedConstruct = construct.recorded
+    return known
 
 
 def _joined(before: Cotangent, part: Tensor, holds: Tensor, like: Spec) -> Tensor:
@@ -63,9 +72,12 @@ def _joined(before: Cotangent, part: Tensor, holds: Tensor, like: Spec) -> Tenso
     return ops.add(before, ops.select(holds, part, nothing(part)))
 
 
-class _RecordedConstruct:
+class RecordedConstruct:
     """A construct that recorders know, and the rule of its gradient that they are given; `eager/playing.py` says what
     it asks of a rule.
+
+    Args:
+        wanted: for each operand, whether a recorder follows it.
 
     Attributes:
         node: as it is at present.
@@ -74,18 +86,19 @@ class _RecordedConstruct:
         moves: whether the gradient only moves cotangents.
     """
 
-    def __init__(self, trace: Trace, node: g.Node, wanted: tuple[bool, ...], inputs: Sequence[Tensor],
-                 outputs: Sequence[SymbolicTensor]) -> None:
-        self.trace, self.node, self.wanted = trace, node, wanted
-        self.inputs, self.outputs = tuple(inputs), list(outputs)
-        self.places = list(range(len(inputs)))
+    only_names = False
+
+    def __init__(self, trace: Trace, construct: StagedConstruct, wanted: tuple[bool, ...]) -> None:
+        self.trace, self.node, self.wanted = trace, construct.node, wanted
+        self.inputs, self.outputs = tuple(construct.operands), list(construct.results)
+        self.places = list(range(len(self.inputs)))
         self.recorders = record.active.get()
-        self.tensors: dict[g.Value, Tensor] = dict(zip(node.inputs, inputs, strict=True))
-        self.tensors.update(zip(node.outputs, outputs, strict=True))
+        self.tensors: dict[g.Value, Tensor] = dict(zip(self.node.inputs, self.inputs, strict=True))
+        self.tensors.update(zip(self.node.outputs, self.outputs, strict=True))
         self.staged: dict[tuple[bool, tuple[bool, ...]], tuple[Pullback, list[int]]] = {}
-        self.moves = node.op in (g.PUSH, g.POP)
+        self.naming: tuple[Pullback, list[int]] | None = None  # that for `names`
+        self.moves = self.node.op in (g.PUSH, g.POP)
         self.connections: dict[Hashable, list[Connection]] = {}  # those that running tells, by those of the inputs
-        record.record_custom(self, self.inputs, tuple(outputs), True)
 
     def __call__(self, cts: Sequence[Cotangent], starts: Sequence[Cotangent] | None = None,
                  links: Sequence[Link] = ()) -> list[Cotangent]:
@@ -99,8 +112,18 @@ class _RecordedConstruct:
         roots_of: dict[g.Value, frozenset[g.Value]] = {}
         if node.op not in (g.COND, g.WHILE, g.CALL) or all(roots(v, roots_of) == {v} for v in node.outputs):
             return []
-        every = tuple([v.dtype.is_differentiable for v in node.outputs])
-        pullback, places = self.pullback(every)
+        return self.joins(*self.pullback(tuple([v.dtype.is_differentiable for v in node.outputs])))
+
+    def names(self) -> list[tuple[int, int, Condition]]:
+        """`joined` for all operands, whether recorders follow them or not: what the construct hands on."""
+        if self.naming is None:
+            smooth = tuple([v.dtype.is_differentiable for v in self.node.inputs])
+            seeded = tuple([v.dtype.is_differentiable for v in self.node.outputs])
+            self.naming = self.stage(smooth, seeded, only_names=True), list(self.places)
+        return self.joins(*self.naming)
+
+    def joins(self, pullback: Pullback, places: Sequence[int]) -> list[tuple[int, int, Condition]]:
+        """Results that may be other values, in the form of `joined`."""
         operands = {pullback.node.inputs[p]: i for i, p in reversed(list(enumerate(places)))}
         results = {v: -1 - k for k, v in enumerate(pullback.node.outputs)}
         emitter = _TraceEmitter(self)
@@ -146,7 +169,9 @@ class _RecordedConstruct:
         for (was_whole, before), earlier in self.staged.items():
             if was_whole is whole and all(s or not x for s, x in zip_longest(before, seeded, fillvalue=False)):
                 return earlier
-        pullback = self.staged[whole, seeded] = self.stage(seeded, whole), list(self.places)
+        wanted = {self.node.inputs[place] for place, want in zip(self.places, self.wanted, strict=True) if want}
+        mask = tuple([v in wanted for v in self.node.inputs])
+        pullback = self.staged[whole, seeded] = self.stage(mask, seeded, whole), list(self.places)
         return pullback
 
     def continued(self, ends: Starts, starts: Starts, links: Sequence[Link]) -> list[tuple[Cotangent, Exists]]:
@@ -175,17 +200,16 @@ class _RecordedConstruct:
                 parts[at] = _joined(parts[at], part, holds(), self.inputs[at])
         return parts
 
-    def stage(self, seeded: tuple[bool, ...], whole: bool) -> Pullback:
-        """Make the node give what the gradient reads, in its place among the nodes."""
+    def stage(self, wanted: tuple[bool, ...], seeded: tuple[bool, ...], whole: bool = False,
+              only_names: bool = False) -> Pullback:
+        """Make the node give what the gradient by the operands `wanted` reads, in its place among the nodes."""
         self.inline_calls()
         trace, old, segment = self.trace, self.node, g.Graph()
         builder = Builder(segment)
         builder.loc = old.loc
-        wanted = {old.inputs[place] for place, want in zip(self.places, self.wanted, strict=True) if want}
         guards = list(trace.guards or ())
-        scope = Scope(lambda: trace.fresh("r"), list(guards), whole)
-        pullback: Pullback = PULLBACKS[old.op](old, list(old.inputs), tuple([v in wanted for v in old.inputs]), seeded,
-                                               scope, builder)
+        scope = Scope(lambda: trace.fresh("r"), list(guards), whole, only_names)
+        pullback: Pullback = PULLBACKS[old.op](old, list(old.inputs), wanted, seeded, scope, builder)
         for guard in scope.guards[len(guards):]:
             assert trace.guards is not None, "a trace that has nodes has been active"
             trace.guards.assume(guard)
@@ -231,6 +255,8 @@ class _RecordedConstruct:
         further = [symbolic(v, self.trace) for v in node.outputs[first:]]
         self.outputs += further
         self.tensors.update(zip(node.outputs[first:], further, strict=True))
+        if not any(self.wanted):  # nobody knows it
+            return
         now = record.active.get()
         with record.telling((*now, *[r for r in self.recorders if not any(r is other for other in now)])):
             record.record_further(self, self.inputs, tuple(further), first)
@@ -239,7 +265,7 @@ class _RecordedConstruct:
 class _TraceEmitter:
     """Where a pullback stages the gradient: the trace under way, with the tensors that recorders know."""
 
-    def __init__(self, construct: _RecordedConstruct) -> None:
+    def __init__(self, construct: RecordedConstruct) -> None:
         self.recorded = construct
 
     def lift(self, value: g.Value | Tensor) -> Tensor:

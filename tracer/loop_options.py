@@ -21,6 +21,8 @@ def set_loop_options(parallel_iterations: PythonValue = None, swap_memory: Pytho
         parallel_iterations, swap_memory: have no effect.
         maximum_iterations: how many rounds there may be at most.
         shape_invariants: `(tensor, shape)` pairs: the shapes that the variable which begins as that tensor may have.
+    Raises:
+        ValueError: in a function that is converted it is not the first statement of a loop's body.
 
     >>> import twofold as tf
     >>> @tf.function

@@ -13,6 +13,7 @@ from twofold.ir import graph as g
 from twofold.ir import symbols
 from twofold.ir.assumptions import renamed
 from twofold.ir.dims import DimLike
+from twofold.ir.errors import staged_at
 from twofold.ir.replay import replay, resolve
 from twofold.ir.spec import TensorSpec, spec
 
@@ -59,7 +60,11 @@ class _Staging:
         for name in local:
             if name not in self.names:
                 self.names[name] = trace.fresh(_stem(name))
-        results = restage(node, operands, sizes, {name: self.names[name] for name in local})
+        token = staged_at.set(node.loc)
+        try:
+            results = restage(node, operands, sizes, {name: self.names[name] for name in local})
+        finally:
+            staged_at.reset(token)
         self.sizes = {**self.names, **sizes}
         return results
 

@@ -18,7 +18,7 @@ from twofold.ir.grad import zeros_like
 
 from .gradients import record_construct
 from .symbolic import SymbolicTensor, symbolic
-from .trace import Trace
+from .trace import StagedConstruct, Trace
 from .types import Captured, Cotangent
 
 __all__ = ["gradients"]
@@ -68,7 +68,8 @@ class _TapeReplay:
         self.sources = {value: self.tensor(value) for value in wanted}
         smooth = [t for t in self.sources.values() if t.dtype.is_differentiable]
         with record.telling(()), self.tape:
-            self.tape.watch(smooth)
+            for tensor in smooth:  # of all that hands it on the tape is told
+                self.tape._follow(tensor)
             for node in list(trace.graph.nodes):
                 if not self._live.isdisjoint(node.inputs):
                     self._tell(node)
@@ -96,7 +97,7 @@ class _TapeReplay:
             raise UnimplementedError(None, "gradients", f"tf.gradients does not follow tf.py_function "
                                      f"({node.attrs['name']}, {node.loc}): use a tf.GradientTape around it")
         else:
-            record_construct(self.trace, node, inputs, outputs)
+            record_construct(self.trace, StagedConstruct(node, inputs, outputs))
 
     def _result(self, value: g.Value) -> SymbolicTensor:
         """The tensor of a result; of a stopped one, nodes that read it get another tensor, which is not followed."""

@@ -44,7 +44,8 @@ from .shapes import Relaxed
 from .symbolic import SymbolicTensor, TraceLike, symbolic
 from .types import Backward, Captured, Operands, PythonFunction, PythonValue
 
-__all__ = ["Trace", "Region", "LeakedTensorError", "current", "differentiated", "records_constructs", "stages_custom"]
+__all__ = ["Trace", "Region", "LeakedTensorError", "StagedConstruct", "current", "differentiated", "finds_names",
+           "records_constructs", "stages_custom"]
 
 _INLINE = 1024  # bytes up to which a captured tensor becomes a constant of the graph
 
@@ -69,14 +70,39 @@ def differentiated(here: Trace | None) -> bool:
     return bool(record.active.get()) or (here is not None and here.followed)
 
 
-ConstructRecorder: TypeAlias = Callable[["Trace", g.Node, Sequence[Tensor], Sequence[SymbolicTensor]], None]
+class StagedConstruct:
+    """A construct as it was staged, with its tensors.
+
+    Attributes:
+        node: as it was then; others with further results may have taken its place since.
+        recorded: what knows its gradient and its names, once somebody has asked (`tracer/gradients.py`).
+    """
+
+    __slots__ = ("node", "operands", "results", "recorded")
+
+    def __init__(self, node: g.Node, operands: Sequence[Tensor], results: Sequence[SymbolicTensor]) -> None:
+        self.node, self.operands, self.results = node, operands, results
+        self.recorded: Any = None
+
+
+ConstructRecorder: TypeAlias = Callable[["Trace", StagedConstruct], None]
 _construct_recorders: list[ConstructRecorder] = []
 
 
 def records_constructs(tell: ConstructRecorder) -> ConstructRecorder:
-    """Hands in what tells the recorders of a context of a construct: `tell(trace, node, operands, results)`."""
+    """Hands in what tells the recorders of a context of a construct."""
     _construct_recorders.append(tell)
     return tell
+
+
+NameFinder: TypeAlias = Callable[["Trace", Tensor], Any]
+_name_finders: list[NameFinder] = []
+
+
+def finds_names(find: NameFinder) -> NameFinder:
+    """Hands in what finds the other names of a tensor; see `Trace.other_names`."""
+    _name_finders.append(find)
+    return find
 
 
 CustomStager: TypeAlias = Callable[["Trace", Sequence[Tensor], Sequence[Tensor], Backward], tuple[Tensor, ...]]
@@ -158,6 +184,9 @@ class Trace:
         self.clamped: dict[tuple[g.Value, int], Dim] = {}  # those that loops inside use, or 0 where they are negative
         self.needed: list[Tensor] = []  # integers that were bound as sizes outside of this loop: none may be negative
         self.sources: dict[g.Value, g.Value] = {}  # for a region: the parent's values that its inputs stand for
+        self.originals: dict[g.Value, Tensor] = {}  # for inputs: the tensors from outside that they stand for
+        self.constructs: list[StagedConstruct] = []  # the branches and loops so far
+        self.names_so_far: Any = None  # of values that these hand on, once a tape has asked (`tracer/naming.py`)
         self.guards: dm.GuardRecorder | None = None
         # The op whose rule runs, its operands and attributes; or the origin of a guard that a region recorded.
         self._staging: tuple[Op, Sequence[g.Value], Attrs] | Origin | None = None
@@ -258,12 +287,31 @@ class Trace:
         """
         tensors = [x if isinstance(x, Tensor) else x._read_tensor() for x in operands]
         outputs = self.add(op, [self.lift(t) for t in tensors], attrs, specs, regions)
-        if record.active.get() and outputs:
+        if outputs:
             node = outputs[0].value.node
             assert node is not None, "a result has a node"
-            for tell in _construct_recorders:
-                tell(self, node, tensors, outputs)
+            staged = StagedConstruct(node, tensors, outputs)
+            if op is g.COND or op is g.WHILE:
+                self.constructs.append(staged)
+            if record.active.get():
+                for tell in _construct_recorders:
+                    tell(self, staged)
         return outputs
+
+    def other_names(self, tensor: Tensor) -> Any:
+        """What a tape is told that follows `tensor` from here on (`eager/tape.py`): the tensors that may be that very
+        one under other names, since branches and loops before hand it on; None where there are none."""
+        return _name_finders[0](self, tensor)
+
+    def one_of(self, condition: Tensor, then: Tensor, otherwise: Tensor) -> SymbolicTensor:
+        """One of two tensors of the same spec, by a branch that gives it back."""
+        regions = []
+        for number, name in enumerate(("then", "else")):
+            region = g.Graph(name)
+            inputs = [region.add_input(t.dims, t.dtype) for t in (then, otherwise)]
+            region.outputs = [inputs[number]]
+            regions.append(region)
+        return self.construct(g.COND, [condition, then, otherwise], {}, [spec(then.dims, then.dtype)], regions)[0]
 
     def custom(self, results: Sequence[Tensor], inputs: Sequence[Tensor], backward: Backward) -> tuple[Tensor, ...]:
         """Results of a function with a gradient of its own; recorders are not told."""
@@ -306,6 +354,8 @@ class Trace:
         key = id(tensor)
         captured = self._inputs.get(key)
         if captured is not None:
+            if number := getattr(tensor, "_id", 0):
+                captured._id = number  # which it may have got meanwhile
             return captured
         if self.parent is None:
             if isinstance(tensor, SymbolicTensor) and not self._encloses(tensor.trace):
@@ -320,6 +370,7 @@ class Trace:
             self.captured.append(outer)
             self.sources[captured.value] = outer.value
         self._inputs[key] = captured
+        self.originals[captured.value] = tensor
         self._alive.append(tensor)
         if getattr(tensor, "_id", 0):
             captured._id = tensor._id  # for recorders it is the same tensor
@@ -603,7 +654,9 @@ _MAPPED = errors.SOURCE_MAPS
 
 
 def location() -> g.Location | None:
-    """The innermost line that is not ours, as the user wrote it."""
+    """The innermost line that is not ours, as the user wrote it; of a graph that is written into this one, its own."""
+    if (staged := errors.staged_at.get()) is not None:
+        return g.Location(*staged)
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and errors.is_ours(frame.f_code.co_filename):
         frame = frame.f_back

@@ -18,13 +18,14 @@ from twofold.ir import dims as dm
 from twofold.ir import errors, nest, symbols
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike, Shape
+from twofold.ir.names import roots
 from twofold.ir.replay import bind_sizes
 from twofold.ir.spec import TensorSpec, spec
 from twofold.ir.types import Spec
 from twofold.runtime import claims, locks
 from twofold.runtime.program_call import Variant
 
-from . import custom, gradients, watching  # noqa: F401 (custom, gradients: what traces ask of them they hand in)
+from . import custom, gradients, naming, watching  # noqa: F401 (but for watching: what traces ask of them they hand in)
 from .differentiable import Differentiable
 from .host import drop_unranked
 from .running import Runner
@@ -81,6 +82,7 @@ class Traced:
         self._runner: Runner | None = None
         self._compiling = locks.RLock()
         self._claim: claims.Claim | None = None
+        self._hands_on: bool | None = None
         self._captures: list[CaptureReference] = list(captures)
         self._empty = [leaf is None for leaf in nest.flatten(result)]
         bound = self.graph.symbols()
@@ -256,8 +258,19 @@ class Traced:
         return nest.pack(self.result, [None if empty else next(following) for empty in self._empty])
 
     # -- inside of another trace ------------------------------------------------------------------
+    @property
+    def hands_on(self) -> bool:
+        """Whether a result may be an argument, or another result, under a name of its own."""
+        if self._hands_on is None:
+            memo: dict[g.Value, frozenset[g.Value]] = {}
+            results = self.graph.outputs[:len(self.graph.outputs) - len(self.updates)]
+            possible = [v for out in results if out.dtype.is_differentiable for v in roots(out, memo)]
+            self._hands_on = len(set(possible)) < len(possible) or any(v.node is None for v in possible)
+        return self._hands_on
+
     def stage(self, outer: Trace, leaves: Sequence[Tensor], env: Sizes) -> Structure:
-        """The result in `outer`: a `call` node, or the ops themselves where a tape of the trace records."""
+        """The result in `outer`: a `call` node, or the ops themselves where a tape of the trace records, and where a
+        later one must know which tensor a result is."""
         captured = [c if isinstance(c, Tensor) else c._read_tensor() for c in self.captures]
         operands = [*leaves, *captured]
         for value, operand in zip(self.graph.inputs, operands, strict=True):
@@ -265,6 +278,8 @@ class Traced:
         if record.active.get():
             return self._finish(stage_graph(self.graph, operands, env))
         outer.residuals.spared |= self.spared
+        if self.hands_on:
+            return self._finish(stage_graph(self.graph, operands, env))
         sizes = {name: env[name] for name in self.graph.symbols() if name in env}
         specs = self._specs_in(outer, sizes)
         attrs = {"name": self.name, "sizes": tuple(sorted(sizes.items(), key=lambda item: item[0]))}

@@ -116,13 +116,17 @@ class _Program:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.count = 0
+        self.rounds = 0  # of how many loops the statement under construction is in the rounds
+        # Whether tapes watch values by names that there are before them. Helpers then make what they give back: outside
+        # of functions it is a new tensor where no tape follows the arguments (docs/limits.md).
+        self.direct = self.random.random() < 0.5
         self.helpers = [_Block() for _ in range(self.random.choice((1, 1, 2)))]
         self.results: list[list[str]] = []
         for helper in self.helpers:
             names = _Names(["a", "b"])
             result = self.fill(helper, names, self.random.randint(2, 4), 1, calls=False)
             more = [self.random.choice([*names, *names.sized * 2])] if self.random.random() < 0.4 else []
-            self.results.append([result, *more])
+            self.results.append([result, *([f"tf.identity({name})" for name in more] if self.direct else more)])
         self.body = _Block()
         self.top = _Names(["x", "y"])
         self.result = self.fill(self.body, self.top, self.random.randint(3, 7), 2, calls=True)
@@ -157,7 +161,7 @@ class _Program:
         """Add `count` statements over `names`, which grow; what is returned in the end."""
         for _ in range(count):
             self.statement(block, names, depth, calls)
-        if not calls and self.random.random() < 0.2:
+        if not calls and not self.direct and self.random.random() < 0.2:
             return names[-1]
         parts = [f"tf.reduce_sum({self.expression(names)})" if calls else self.expression(names) for _ in range(2)]
         return " + ".join([*parts, f"tf.reduce_sum({names[-1]} * {names[-1]})" if calls else names[-1]])
@@ -197,6 +201,13 @@ class _Program:
             block.items.append(f"{target} = {source}")
         return block
 
+    def round_of(self, names: _Names, targets: list[str], depth: int, calls: bool) -> _Block:
+        """The block of a loop that assigns `targets`."""
+        self.rounds += 1
+        block = self.inner(names, targets, depth, calls)
+        self.rounds -= 1
+        return block
+
     def condition(self, names: _Names) -> str:
         a = self.random.choice(names)
         return self.random.choice((f"tf.reduce_sum({a}) > 0.0", f"tf.reduce_max({a}) > 0.8", f"{a}[0] < {a}[1]"))
@@ -219,7 +230,7 @@ class _Program:
             if b == "w" and (any(result.isidentifier() for result in self.results[helper])
                              or "assign" in "".join(self.helpers[helper].text(0))):
                 b = "w.read_value()"  # another name of the argument could be the variable, which assignments change
-            targets = [self.new_sized(names) if result[0] == "s" and result[1:].isdigit() else self.new(names)
+            targets = [self.new_sized(names) if re.search(r"^(tf.identity\()?s\d+\)?$", result) else self.new(names)
                        for result in self.results[helper]]
             block.items.append(f"{', '.join(targets)} = helper{helper}({a}, {b})")
         elif kind == "assign":
@@ -267,8 +278,10 @@ class _Program:
         body, own = _Block(), _Names(names, names.sized)
         invariants = ", ".join(f"({target}, tf.TensorShape([None]))" for target in targets)
         body.head.append(f"tf.autograph.experimental.set_loop_options(shape_invariants=[{invariants}])")
+        self.rounds += 1
         for _ in range(self.random.choice((0, 0, 1))):
             self.statement(body, own, depth - 1, calls)
+        self.rounds -= 1
         for target in targets:
             line = f"{target} = {self.sized(own, targets)}"
             if self.random.random() < 0.3:
@@ -289,7 +302,7 @@ class _Program:
     def for_(self, block: _Block, names: _Names, depth: int, calls: bool) -> None:
         targets = self.carried(block, names)
         self.count += 1
-        body = self.inner(names, targets, depth, calls)
+        body = self.round_of(names, targets, depth, calls)
         head = self.random.choice(("tf.range(2)", "tf.range(3)", "tf.range(1)", "tf.range(0)",
                                    f"tf.range(tf.cast(tf.reduce_sum(tf.abs({names[0]})), tf.int32) % 4)"))
         block.items.append([(f"for i{self.count} in {head}:", body)])
@@ -298,7 +311,7 @@ class _Program:
         targets = self.carried(block, names)
         self.count += 1
         counter = f"n{self.count}"
-        body = self.inner(names, targets, depth, calls)
+        body = self.round_of(names, targets, depth, calls)
         body.tail.append(f"{counter} = {counter} + 1")
         block.items.append(f"{counter} = tf.constant(0)")
         also = self.random.choice(("", f" and tf.reduce_sum({targets[0]}) < 5.0"))
@@ -356,15 +369,18 @@ class _Program:
         tape, q = f"tape{self.count}", f"q{self.count}"
         own = _Names([*names, q, q], names.sized)
         body = _Block()
-        block.items.append(f"{q} = tf.identity({a})")  # arguments that are one tensor are two of a traced function
+        # Arguments that are one tensor are two of a traced function, as what a loop hands on is in a round.
+        direct = self.direct and calls and not self.rounds and self.random.random() < 0.8
+        block.items.append(f"{q} = {a}" if direct else f"{q} = tf.identity({a})")
         body.tail.append(f"{tape}.watch({q})")
         inside = self.inner(own, ["z"], depth, calls)
         body.tail += inside.text(0)
         block.items.append([(f"with tf.GradientTape() as {tape}:", body)])
         target, more = self.random.choice((("z", ""), ("z", ""), ("z", ""), (f"[z, {q}]", ""), ("[z, z]", ""), (q, ""),
                                            ("z", "output_gradients=z * 0.5, ")))
-        block.items.append(f"{self.new(names)} = {tape}.gradient({target}, {q}, {more}"
-                           "unconnected_gradients='zero') * 0.5")
+        sources = [q, self.random.choice(names)] if direct and self.random.random() < 0.5 else [q]
+        block.items.append(f"{self.new(names)} = tf.add_n({tape}.gradient({target}, [{', '.join(sources)}], {more}"
+                           "unconnected_gradients='zero')) * 0.5")
 
 
 def drawn(seed: int) -> _Program:

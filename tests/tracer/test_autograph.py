@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import importlib
+import itertools
 import linecache
 import os
 import subprocess
@@ -313,20 +314,38 @@ BLOCKS = {
     "except": "try:\n y = y + 1.0\nexcept ValueError:\n STATEMENT", "match": "match 1:\n case 1:\n  STATEMENT",
     "function": "def inner():\n STATEMENT\ninner()", "loop": "for _ in range(2):\n STATEMENT",
     "staged loop": "for _ in tf.range(2):\n STATEMENT", "nested": "if x > 0.0:\n if x > 1.0:\n  STATEMENT"}
-STATEMENTS = {"directive": "tf.autograph.experimental.set_loop_options(parallel_iterations=5)", "text": "'text'",
-              "dots": "...", "pass": "pass", "declared": "w: int", "global": "global names", "name": "x"}
+DIRECTIVE = "tf.autograph.experimental.set_loop_options(parallel_iterations=5)"
+STATEMENTS = {"text": "'text'", "dots": "...", "pass": "pass", "declared": "w: int", "global": "global names",
+              "name": "x"}
 
 
-@pytest.mark.parametrize("statement", STATEMENTS)
-@pytest.mark.parametrize("block", BLOCKS)
-def test_blocks_of_one_statement_that_does_nothing(block, statement, tmp_path):
-    body = textwrap.indent(BLOCKS[block].replace("STATEMENT", STATEMENTS[statement]), "        ")
-    file = tmp_path / "program.py"
-    file.write_text(f"def fn(x):\n    y = x\n    for _ in tf.range(3):\n{body}\n        y = y * 2.0\n    return y\n")
+def program(body, folder, before=""):
+    """A function of a loop that begins with `body`, in a file of its own."""
+    file = folder / "program.py"
+    inside = textwrap.indent(body, "        ")
+    file.write_text(f"def fn(x):\n    y = x\n{before}    for _ in tf.range(3):\n{inside}\n        y = y * 2.0\n"
+                    "    return y\n")
     space = {"tf": tf}
     exec(compile(file.read_text(), str(file), "exec"), space)
-    x = tf.constant(1.5)
-    assert tf.function(space["fn"], fallback=False)(x).numpy() == space["fn"](x).numpy()
+    return space["fn"]
+
+
+@pytest.mark.parametrize("block, statement", [*itertools.product(BLOCKS, STATEMENTS.values()),
+                                              *itertools.product(("loop", "staged loop"), [DIRECTIVE])])
+def test_blocks_of_one_statement_that_does_nothing(block, statement, tmp_path):
+    fn, x = program(BLOCKS[block].replace("STATEMENT", statement), tmp_path), tf.constant(1.5)
+    assert tf.function(fn, fallback=False)(x).numpy() == fn(x).numpy()
+
+
+@pytest.mark.parametrize("block", [*[block for block in BLOCKS if "loop" not in block], "late", "twice", "before"])
+def test_loop_options_that_do_not_begin_a_loop(block, tmp_path):
+    """They have no effect there, and without the error the function could not be staged, without telling why."""
+    late = {"late": f"y = y + 1.0\n{DIRECTIVE}", "twice": f"{DIRECTIVE}\n{DIRECTIVE}", "before": "pass"}
+    body = late.get(block) or BLOCKS[block].replace("STATEMENT", DIRECTIVE)
+    fn = program(body, tmp_path, f"    {DIRECTIVE}\n" if block == "before" else "")
+    with pytest.raises(ValueError, match=r"set_loop_options must be the first statement(.|\n)*At program.py:\d+ in "
+                                         r"fn\(\): tf.autograph.experimental.set_loop_options"):
+        tf.function(fn)(tf.constant(1.5))
 
 
 def test_functions_that_have_a_docstring_alone():

@@ -5,6 +5,7 @@ Static sizes are compiled in full, unknown ones in the first tier; `tests/runtim
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,3 +80,19 @@ def test_diagonals_and_masks_of_unknown_sizes():
         for n in (3, 5):
             x = tf.range(1.0, n + 1.0)
             assert np.array_equal(traced(x), fn(x))
+
+
+def test_numbers_of_pieces():
+    """A scalar tensor says how many there are; where only running tells that, the function runs eagerly."""
+    x, rows = tf.reshape(tf.range(6.0), [3, 2]), [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+    fns = [lambda x, n: tf.split(x, tf.constant(3)), lambda x, n: tf.split(x, n), lambda x, n: tf.split(x, n[None] * 1),
+           lambda x, n: tf.unstack(tf.boolean_mask(x, x[:, 0] >= 0.0))]
+    for fn, expected in zip(fns, [rows, rows, [rows], rows], strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            traced = tf.function(fn)(x, tf.constant(3))
+        for pieces in (fn(x, tf.constant(3)), traced):
+            assert np.array_equal(np.reshape([t.numpy() for t in pieces], np.shape(expected)), expected)
+            assert len(pieces) == len(expected)
+    with pytest.raises(TypeError, match="unstack: the size of axis 0 must be known when tf.function traces"):
+        tf.function(fns[-1], fallback=False)(x, tf.constant(3))

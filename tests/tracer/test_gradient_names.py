@@ -248,9 +248,128 @@ def replaced_by_two(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return v * w
 
 
-CASES = [replaced_in_all_rounds, replaced_in_rounds, replaced_by_another, replaced_by_two, sized_by_a_call, become_one,
-         as_cells, become_outside, sometimes, nested_rounds, best, array, growing, unstacked, within, again, together,
-         two_of_one, in_rounds, counted, two_counted, while_known, called_twice]
+def inner(watched: Any, f: Function, sources: Any = None) -> Any:
+    """The gradient of `f()` by what is watched, or by `sources`, from a tape that begins here."""
+    with tf.GradientTape() as tape:
+        tape.watch(watched)
+        y = f()
+    return tape.gradient(y, watched if sources is None else sources, unconnected_gradients="zero")
+
+
+def chosen_before_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """The tape reads what it watches by a name that a branch has given before, and the other way round."""
+    t = tf.switch_case(n, [lambda: b, lambda: tf.sin(b), lambda: b * b])
+    p, q = inner(b, lambda: t * tf.cos(t) * b * t), inner(t, lambda: tf.sin(b) * t * b)
+    return p * t + q * b
+
+
+def sources_before_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Sources that are another name of what is watched, on some sides."""
+    t = b if n > 0 else tf.sin(b)
+    u = t if n > 1 else tf.cos(b)
+    v = u
+    for _ in tf.range(3 - n):
+        v = v * b
+    p, q, r = inner(u, lambda: t * u * v * b * tf.exp(v), [b, t, v])
+    return p * tf.cos(q) + r * u + inner([t, v], lambda: t * b * u)[1] * v
+
+
+def rounds_before_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    t, u, v = tf.cos(b), b, b
+    while tf.reduce_sum(tf.abs(t)) < 10.0 * tf.cast(n, tf.float32):
+        t, u = t * 2.0, t
+    for _ in tf.range(n // 2):
+        v, u = tf.sin(v) * b, v
+    return inner(u, lambda: t * u * v * tf.exp(b) * u, b) * u + inner(b, lambda: t * u * tf.sin(v) * b) * v
+
+
+def two_results_before_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Both are what a side made."""
+    def made() -> list[tf.Tensor]:
+        return [tf.sin(b)] * 2
+    t, u = tf.cond(n > 1, made, lambda: [b, tf.cos(b)])
+    return inner(u, lambda: t * u * tf.cos(t), t) * u
+
+
+def tape_within_rounds(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Of what was named outside of rounds and sides, and read there before it was watched."""
+    t, u = b if n > 1 else tf.sin(b), tf.exp(b)
+    s = tf.zeros_like(b)
+    for i in tf.range(2):
+        w = u * t
+        if i < n:
+            s += inner(b, lambda: tf.cos(t) * b * t)
+        s = s * t + inner(u, lambda: tf.cond(n > 2, lambda: u * t, lambda: u * u)) * w
+    return s * b
+
+
+def watched_late(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """By a persistent tape that records the branches for what else it follows."""
+    with tf.GradientTape(persistent=True) as tape:
+        t = b if n > 1 else tf.sin(b)
+        c = tf.cos(b)
+        tape.watch(c)
+        u = t if n > 0 else c * b
+        tape.watch(t)
+        v = t * u * b * c
+        tape.watch(u)
+        w = v * u * t
+    p, q = tape.gradient(w, [t, c], unconnected_gradients="zero")
+    return p * q * tape.gradient(v, b, unconnected_gradients="zero") + tape.gradient(w, u) * b
+
+
+def sources_that_are_names(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Gradients by names that the tape has seen made, with what was read by other names, also before."""
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(b)
+        c = tf.sin(b) * b
+        d = tf.cos(c)
+        t = c if n > 1 else tf.cos(b)
+        u = t
+        for _ in tf.range(n):
+            u = u * b
+        y = d * c * b * tf.exp(u)
+    p, q = [tape.gradient(y, s, unconnected_gradients="zero") for s in (c, t)]
+    return p * q + tape.gradient(y, u) * b
+
+
+def tape_around_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    t = b if n > 1 else tf.sin(b)
+
+    def first() -> tf.Tensor:
+        s = t if n > 0 else b
+        return inner(b, lambda: tf.cos(t) * b * s * t)
+    return inner(t, first, b) * t
+
+
+def call_before_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """A decorated helper gives back an argument, on a side, and another result."""
+    @tf.function
+    def helper(x: tf.Tensor, n: tf.Tensor) -> Any:
+        y = tf.sin(x)
+        return tf.cond(n > 1, lambda: x, lambda: y), y, x
+    t, u, v = helper(b, n)
+    return inner([b, u], lambda: t * u * v * tf.cos(b))[0] * t + inner(t, lambda: t * u * v, u)
+
+
+def variable_before_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """A variable's value, which only one side replaces, under the name that it had before."""
+    w = kept
+    w.assign(tf.cos(b))
+    t = tf.convert_to_tensor(w)
+    if n > 0:
+        w.assign(tf.sin(b))
+    return inner([w], lambda: t * t * w)[0] * b
+
+
+kept = tf.Variable(tf.zeros([40]), trainable=False)
+BEFORE_TAPES = [chosen_before_a_tape, sources_before_a_tape, rounds_before_a_tape, two_results_before_a_tape,
+                tape_within_rounds, watched_late, sources_that_are_names, tape_around_a_tape, call_before_a_tape,
+                variable_before_a_tape]
+
+CASES = [*BEFORE_TAPES, replaced_in_all_rounds, replaced_in_rounds, replaced_by_another, replaced_by_two,
+         sized_by_a_call, become_one, as_cells, become_outside, sometimes, nested_rounds, best, array, growing,
+         unstacked, within, again, together, two_of_one, in_rounds, counted, two_counted, while_known, called_twice]
 
 
 def one_side(x: tf.Tensor, y: tf.Tensor, n: tf.Tensor) -> Any:

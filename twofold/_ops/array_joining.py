@@ -5,7 +5,20 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from twofold._front.api import axis_span, ints, is_open, listed, numbered, one_int, one_size, parts, public, tensor
+from twofold._front.api import (
+    SymbolicValueError,
+    axis_span,
+    ints,
+    is_open,
+    listed,
+    numbered,
+    one_int,
+    one_size,
+    parts,
+    public,
+    tensor,
+    user_line,
+)
 from twofold._ops.array_creation import as_scalar, counting, padding_of
 from twofold._ops.array_shape import one_axis
 from twofold.ir import dims as dm
@@ -105,6 +118,9 @@ def unstack(value: Any, num: int | None = None, axis: Any = 0, name: str = "unst
         dm.require(x.dims[at], "==", count)
     elif count != x.dims[at]:
         raise InvalidArgumentError(f"unstack: num is {count}, but axis {at} has size {x.dims[at]}.")
+    if isinstance(count, Dim):
+        raise SymbolicValueError(f"unstack: the size of axis {at} must be known when tf.function traces, or num given."
+                                 f"\n  {user_line()}")
     whole = ((None, None, None),) * at
     return [ops.strided_slice(x, spec=(*whole, i)) for i in numbered(count, "unstack")]
 
@@ -115,7 +131,8 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
 
     Args:
         value: a tensor of rank 1 or more.
-        num_or_size_splits: how many equal pieces, or their sizes, of which one may be -1 and is found from the others.
+        num_or_size_splits: how many equal pieces, or a list of their sizes, of which one may be -1 and is found from
+            the others.
         axis: the axis.
         num: the number of sizes; has no effect.
         name: has no effect.
@@ -131,7 +148,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
     x = tensor(value)
     at = one_axis(axis, len(x.dims))
     length = x.dims[at]
-    many = isinstance(num_or_size_splits, (list, tuple)) or bool(getattr(num_or_size_splits, "shape", ()))
+    many = isinstance(num_or_size_splits, (list, tuple)) or len(getattr(num_or_size_splits, "shape", ())) > 0
     if many:
         sizes = _given_sizes(parts(num_or_size_splits, "num_or_size_splits"), length)
     else:
