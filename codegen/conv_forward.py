@@ -112,7 +112,7 @@ class _Forward:
         b, v = self.b, self.v
         with b.for_(b.start, b.stop) as part:
             first, last = share(b, part, v.units, v.parts)
-            work, done = b.at(v.work, part * v.box_n * v.room), b.local(-1)
+            work, done = b.at(v.work, part * v.room), b.local(-1)
             with b.for_(first, last) as unit:
                 self.unit(unit, work, done)
         return b.finish()
@@ -128,12 +128,14 @@ class _Forward:
         at = [n * v.box_n, z * v.box_z, y * v.box_y, x * v.box_x]
         sizes = [b.minimum(count - first, size) for count, first, size in zip(
             (v.images, v.out_z, v.out_y, v.out_x), at, (v.box_n, v.box_z, v.box_y, v.box_x), strict=True)]
-        with b.if_(b.ne(number, done.get())):
+        run = quotient(b, group, v.held)  # of groups that are copied together
+        first, copy = run * v.held, number * v.groups + run
+        with b.if_(b.ne(copy, done.get())):
             with b.if_(b.gt(v.room, 0)):
-                self.cover(sizes[0], at, work)
+                self.cover(sizes[0], at, work, first)
             self.table(sizes)
-            done.set(number)
-        box = self.box(sizes, at, group, work)
+            done.set(copy)
+        box = self.box(sizes, at, group, b.at(work, -first * v.x_g))
         filters = b.at(v.b, b.select(self.packed, group * self.blocks * self.panels * panel_size(self.shape),
                                      group * v.b_g))
         first, last = share(b, piece, self.panels, v.pieces)
@@ -206,8 +208,9 @@ class _Forward:
         by_width(b, self.lanes, columns, [functools.partial(of_width, of_heights) for of_heights in functions])
 
     # -- boxes ----------------------------------------------------------------------------------------------------
-    def cover(self, images: Scalar, first: list[Scalar], work: Scalar) -> None:
-        """Copies what the windows of a box cover, with zeros around the images."""
+    def cover(self, images: Scalar, first: list[Scalar], work: Scalar, group: Scalar) -> None:
+        """Copies what the windows of a box cover, with zeros around the images: all channels, or those of some groups
+        from `group` on."""
         b, v = self.b, self.v
         z, y, x = (at * stride - before for at, stride, before in zip(
             first[1:], (v.stride_z, v.stride_y, v.stride_x), (v.before_z, v.before_y, v.before_x), strict=True))
@@ -217,14 +220,33 @@ class _Forward:
             at_z, at_y = z + i, y + j
             within = [b.and_(b.ge(at, 0), b.lt(at, size)) for at, size in ((at_z, v.size_z), (at_y, v.size_y))]
             valid = b.and_(*within)
-            begin, end = (b.select(valid, at, v.cover_x) * v.channels for at in (low, high))
-            to = b.at(work, ((n * v.cover_z + i) * v.cover_y + j) * v.cover_x * v.channels)
+            begin, end = (b.select(valid, at, v.cover_x) for at in (low, high))
+            to = b.at(work, ((n * v.cover_z + i) * v.cover_y + j) * v.cover_x * v.together)
             row = ((first[0] + n) * v.size_z + at_z) * v.size_y + at_y
-            self.stretch(to, 0, begin, None)
-            self.stretch(to, begin, end, b.at(v.x, (row * v.size_x + x) * v.channels))
-            self.stretch(to, end, v.cover_x * v.channels, None)
+            source = b.at(v.x, (row * v.size_x + x) * v.channels)
+            for lo, hi, pixels in ((0, begin, None), (begin, end, source), (end, v.cover_x, None)):
+                with b.if_(b.eq(v.together, v.channels)):
+                    self.stretch(to, lo * v.channels, hi * v.channels, pixels)
+                with b.else_():
+                    self.apart(to, lo, hi, pixels, group)
 
-    def stretch(self, to: Scalar, begin: ScalarLike, end: Scalar, source: Scalar | None) -> None:
+    def apart(self, to: Scalar, begin: ScalarLike, end: Scalar, source: Scalar | None, group: Scalar) -> None:
+        """Fills pixels of groups from `group` on, which lie apart, with those of `source`, or with zeros."""
+        b, v = self.b, self.v
+        count, ahead = b.minimum(v.groups - group, v.held), v.held * v.together
+        with b.for_(0, v.together, self.lanes) as n, b.for_(begin, end) as pixel:
+            at_to = b.local(b.at(to, pixel * v.together + n))
+            at_source = b.local(b.at(to if source is None else source, pixel * v.channels + group * v.together + n))
+            with b.for_(count, 0, -1):
+                if source is None:
+                    b.store(at_to.get(), 0, b.const(0.0, self.zero))
+                else:
+                    b.prefetch(at_source.get(), ahead)
+                    b.store(at_to.get(), 0, b.load(at_source.get(), 0, self.lanes))
+                at_to.set(b.at(at_to.get(), v.x_g))
+                at_source.set(b.at(at_source.get(), v.together))
+
+    def stretch(self, to: Scalar, begin: ScalarLike, end: ScalarLike, source: Scalar | None) -> None:
         """Fills elements of `to` with those of `source`, or with zeros."""
         b = self.b
 

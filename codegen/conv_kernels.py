@@ -34,5 +34,8 @@ def _recorder(name: str) -> Callable[[DType, Tiling, int], Kernel]:
     if name == "narrow":
         from . import conv_narrow
         return conv_narrow.narrow
+    if name == "grouped_filters":
+        from . import conv_grouped
+        return conv_grouped.grouped_filters
     from . import conv_depthwise
     return conv_depthwise.depthwise if name == "depthwise" else conv_depthwise.depthwise_filters

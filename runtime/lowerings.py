@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from twofold.codegen import conv_depthwise_shapes as of_channels
+from twofold.codegen import conv_grouped_shapes as grouped
 from twofold.codegen import conv_narrow_shapes as narrow
 from twofold.codegen import conv_shapes as shapes
 from twofold.codegen import gemm_shapes as gemm
@@ -155,7 +156,7 @@ def _framed(p: Placer, x: Source, w: Geometry) -> tuple[Source, Geometry]:
 def _cut(out: g.Value, x: Source, b: Source, cut: shapes.Cut) -> list[Run]:
     """A run of a kernel of convolutions, and what packs B before."""
     dtype, padding = x.base.dtype, not (_number(cut.work) and cut.work == 0)
-    works = cut.kernel.startswith(("forward", "narrow"))
+    works = cut.kernel.startswith(("forward", "narrow", "grouped"))
     right: Within | Work = Within(b.base, b.layout.offset + cut.b)
     runs = []
     if cut.packs is not None:
@@ -248,11 +249,14 @@ def _filter_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) 
     compute, outputs = p.out.dtype.compute, filters[-1]
     x, ct = (p.dense(s, compute) for s in p.operands)
     count = shapes.shares(w, outputs, groups)
-    x, w = _framed(p, x, w)
+    in_groups = grouped.suits(w, outputs, groups, compute)
+    if not in_groups:
+        x, w = _framed(p, x, w)
     out = p.target(compute)
     single = _number(count) and count == 1
     parts = out if single else g.Value((count, *filters), compute)
-    p.fill([parts], *_cut(parts, x, ct, shapes.filters(w, outputs, groups, count, compute, _threads())))
+    cut = (grouped if in_groups else shapes).filters(w, outputs, groups, count, compute, _threads())
+    p.fill([parts], *_cut(parts, x, ct, cut))
     if not single:
         size = math.prod(filters)
         p.fill([out], Run(p.kernel(convolution.add_up, compute), [out, parts, count, size], size, count))

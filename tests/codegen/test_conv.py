@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold.codegen import conv, conv_narrow_shapes, conv_shapes, gemm, lockstep
+from twofold.codegen import conv, conv_grouped_shapes, conv_narrow_shapes, conv_shapes, gemm, lockstep
 from twofold.codegen.conv_kernels import kernels
 from twofold.codegen.gemm_shapes import first_tier
 from twofold.codegen.kernels.windows import geometry
@@ -41,6 +41,16 @@ NARROW = [
     (2, (4, 5, 6), 3, 1, 3, (2, 3, 2), (1, 2, 3), (2, 1, 1)),
     (1, (5, 4), 33, 6, 2, (1, 1), (1, 1), (1, 1)),
     (2, (33, 35), 3, 2, 5, (5, 5), (2, 2), (1, 1)),  # several boxes
+]
+# In groups, whose number comes first; channels and outputs are those of a group
+GROUPED = [
+    (9, (1, (6, 7), 16, 16, (3, 3), (1, 1), (1, 1))),  # copied in several runs of groups
+    (2, (1, (6, 5), 32, 40, (3, 2), (2, 1), (1, 2))),
+    (3, (2, (5, 9), 6, 24, (3, 3), (1, 1), (1, 1))),  # two vectors of outputs
+    (6, (2, (33, 40), 4, 4, (3, 3), (1, 1), (1, 1))),  # several blocks of places, in two images and two bundles
+    (5, (1, (1100,), 8, 2, (3,), (2,), (1,))),  # places of one line
+    (3, (2, (5, 6, 7), 8, 3, (2, 3, 2), (1, 2, 1), (2, 1, 1))),
+    (2, (3, (4, 5), 12, 7, (5, 5), (2, 1), (1, 1))),
 ]
 ids = {"ids": lambda v: getattr(v, "name", None)}
 
@@ -101,7 +111,7 @@ def test_the_gradient_of_filters_is_summed_in_shares(case, dtype):
 
 
 @pytest.mark.parametrize("dtype", FLOATS, **ids)
-@pytest.mark.parametrize("groups, case", [(2, CASES[1]), (3, CASES[2]), (5, CASES[5]), (8, CASES[-1])])
+@pytest.mark.parametrize("groups, case", [(2, CASES[1]), (3, CASES[2]), (5, CASES[5]), (8, CASES[-1]), *GROUPED])
 def test_a_group_is_a_convolution_of_its_own_to_the_bit(case, groups, dtype):
     n, sizes, c, o, kernel, strides, dilations = case
     for padding in ("VALID", "SAME"):
@@ -119,6 +129,32 @@ def test_a_group_is_a_convolution_of_its_own_to_the_bit(case, groups, dtype):
             np.testing.assert_array_equal(of_x[..., channels], own)
             own = ops.conv_filter_grad(own_x, own_ct, filter_shape=own_w.shape, **window).numpy()
             np.testing.assert_array_equal(of_w[..., outputs], own)
+
+
+@pytest.mark.parametrize("groups, case", [GROUPED[3], GROUPED[5]], ids=["2-D", "3-D"])
+def test_groups_on_any_number_of_threads_and_images(groups, case):
+    """Also where it is known only when a program runs how many images there are."""
+    n, sizes, c, o, kernel, strides, dilations = case
+    window = {"strides": strides, "dilations": dilations, "padding": "SAME"}
+    x, w = draw(0, n, *sizes, groups * c), draw(1, *kernel, c, groups * o)
+    ct = draw(2, *ops.conv(tf.constant(x), tf.constant(w), **window).shape)
+
+    def gradients(x, w, ct):
+        return (ops.conv(x, w, **window), ops.conv_input_grad(ct, w, input_shape=x.shape[1:], **window),
+                ops.conv_filter_grad(x, ct, filter_shape=w.shape, **window))
+
+    expected = [y.numpy() for y in gradients(*(tf.constant(a) for a in (x, w, ct)))]
+    signature = [tf.TensorSpec([None, *a.shape[1:]] if a is not w else a.shape, tf.float32) for a in (x, w, ct)]
+    before = tf.config.threading.get_intra_op_parallelism_threads()
+    for threads in (1, 2, 3):
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+        try:
+            compiled = tf.function(gradients, input_signature=signature)
+            for way in (gradients, compiled):
+                for y, want in zip(way(*(tf.constant(a) for a in (x, w, ct))), expected, strict=True):
+                    np.testing.assert_array_equal(y.numpy(), want)
+        finally:
+            tf.config.threading.set_intra_op_parallelism_threads(before)
 
 
 def drawn_narrow(case, dtype, padding):
@@ -272,6 +308,29 @@ def test_few_outputs_in_lockstep_give_the_same_bits(shape, case, monkeypatch):
         work = np.full(cut.work, np.nan, np.float32)
         in_lockstep(cut, shape, out, x, right, memory(work), *cut.integers)
         np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("shape", [gemm.Tiling(4, (3, 2, 1), True), gemm.Tiling(8, (14, 8, 4), True),
+                                   first_tier(gemm.Tiling(4, (14, 8, 4), True))], ids=["4", "8", "first tier"])
+def test_groups_in_lockstep_give_the_same_bits(shape, monkeypatch):
+    """Vectors of other widths, which take one element of a window of two vectors of outputs, two, and four."""
+    for groups, inner, columns in ((2, 8, 6), (3, 4, 4), (3, 4, 2)):
+        x, w = draw(0, 1, 3, 5, groups * inner), draw(1, 3, 2, inner, groups * columns)
+        window = {"strides": (1, 2), "dilations": (1, 1), "padding": "SAME"}
+        expected = ops.conv(tf.constant(x), tf.constant(w), **window).numpy()
+        ct, g = draw(2, *expected.shape), geometry(x.shape, expected.shape[1:-1], w.shape[:-2], window)
+        with monkeypatch.context() as patched:
+            for module in (conv_shapes, conv_grouped_shapes):
+                patched.setattr(module, "tiling", lambda _: shape)
+            forward = conv_shapes.forward(g, w.shape[-1], groups, dt.float32)
+            cut = conv_grouped_shapes.filters(g, w.shape[-1], groups, 1, dt.float32, 2)
+        out, work = np.full_like(expected, np.nan), np.full(forward.work, np.nan, np.float32)
+        in_lockstep(forward, shape, out, x, w, memory(work), gemm.DIRECT, *forward.integers[1:])
+        np.testing.assert_array_equal(out, expected)
+        gradient, work = np.full(w.shape, np.nan, np.float32), np.full(cut.work, np.nan, np.float32)
+        in_lockstep(cut, shape, gradient, x, ct, memory(work), *cut.integers)
+        expected = ops.conv_filter_grad(tf.constant(x), tf.constant(ct), filter_shape=w.shape, **window).numpy()
+        np.testing.assert_array_equal(gradient, expected)
 
 
 def memory(x, at=0):
