@@ -19,7 +19,7 @@ from twofold.ir.scalar import Scalar
 
 from .conv_depthwise_shapes import DEPTHWISE, FILTERS
 from .conv_shapes import symbol
-from .conv_tile import Arguments, arguments
+from .conv_tile import Arguments, arguments, taps_inside
 from .gemm_shapes import Tiling
 from .gemm_tile import multiply_add
 from .loop import Cell, Kernel, LoopBuilder
@@ -267,21 +267,14 @@ class _DepthwiseFilters:
             corner_z, corner_y = z * v.stride_z - v.before_z, y * v.stride_y - v.before_y
             ct = b.at(v.b, line * v.places_x * v.channels)
 
-            first, last = self.inside(corner_y, v.taps_y, v.step_y, v.size_y)
-            with b.for_(*self.inside(corner_z, v.taps_z, v.step_z, v.size_z)) as k:
+            first, last = taps_inside(b, corner_y, v.taps_y, v.step_y, v.size_y)
+            with b.for_(*taps_inside(b, corner_z, v.taps_z, v.step_z, v.size_z)) as k:
                 plane, done = (image * v.size_z + corner_z + k * v.step_z) * v.size_y, b.local(first)
                 for count in (rows, 1)[:rows]:
                     with b.for_(done.get(), last - (count - 1), count) as j:
                         x = b.at(v.x, (plane + corner_y + j * v.step_y) * v.size_x * v.channels)
                         self.lines(taps, count, x, ct, b.at(self.out, (k * v.taps_y + j) * v.taps_x * v.channels))
                         done.set(j + count)
-
-    def inside(self, first: Scalar, taps: Scalar, step: Scalar, size: Scalar) -> tuple[Scalar, Scalar]:
-        """The taps inside of an image of a window that begins at pixel `first`, along an axis: from the first to the
-        one after the last."""
-        b = self.b
-        begin = b.minimum(covering(b, b.maximum(-first, 0), step), taps)
-        return begin, b.maximum(b.minimum(covering(b, b.maximum(size - first, 0), step), taps), begin)
 
     def lines(self, taps: _TapRange, count: int, x: Scalar, ct: Scalar, out: Scalar) -> None:
         """What a line of places adds to the gradient of so many lines of taps, from those at `x` and `out` on."""

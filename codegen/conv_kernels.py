@@ -31,6 +31,9 @@ def _recorder(name: str) -> Callable[[DType, Tiling, int], Kernel]:
     if name == "filters":
         from . import conv_filters
         return conv_filters.filters
+    if name == "inside":
+        from . import conv_inside
+        return conv_inside.inside
     if name == "narrow":
         from . import conv_narrow
         return conv_narrow.narrow

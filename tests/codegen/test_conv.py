@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold.codegen import conv, conv_grouped_shapes, conv_narrow_shapes, conv_shapes, gemm, lockstep
+from twofold.codegen import (
+    conv,
+    conv_grouped_shapes,
+    conv_inside_shapes,
+    conv_narrow_shapes,
+    conv_shapes,
+    gemm,
+    lockstep,
+)
 from twofold.codegen.conv_kernels import kernels
 from twofold.codegen.gemm_shapes import first_tier
 from twofold.codegen.kernels.windows import geometry
@@ -51,6 +59,13 @@ GROUPED = [
     (5, (1, (1100,), 8, 2, (3,), (2,), (1,))),  # places of one line
     (3, (2, (5, 6, 7), 8, 3, (2, 3, 2), (1, 2, 1), (2, 1, 1))),
     (2, (3, (4, 5), 12, 7, (5, 5), (2, 1), (1, 1))),
+]
+# Several small images, much of whose windows is padding, in the form of NARROW
+SMALL = [
+    (16, (5, 6), 20, 40, 1, (3, 3), (1, 1), (1, 1)),
+    (21, (4, 17), 6, 35, 2, (3, 4), (2, 1), (1, 2)),  # two boxes of images, and two of a line
+    (8, (3, 3), 70, 33, 1, (5, 5), (1, 1), (1, 1)),  # blocks of the sum of which nothing lies inside
+    (12, (2, 3, 4), 9, 33, 1, (3, 3, 3), (1, 2, 1), (1, 1, 1)),
 ]
 ids = {"ids": lambda v: getattr(v, "name", None)}
 
@@ -157,10 +172,11 @@ def test_groups_on_any_number_of_threads_and_images(groups, case):
             tf.config.threading.set_intra_op_parallelism_threads(before)
 
 
-def drawn_narrow(case, dtype, padding):
+def drawn_narrow(case, dtype, padding, filters=None):
     """Images, filters, and the window; and what a convolution gives: of each group the product of its windows."""
     n, sizes, c, o, groups, window, strides, dilations = case
     x, w = draw(0, n, *sizes, groups * c, dtype=dtype), draw(1, *window, c, groups * o, dtype=dtype)
+    w = w if filters is None else filters
     extents = [(k - 1) * d + 1 for k, d in zip(window, dilations, strict=True)]
     counts = [-(-size // s) for size, s in zip(sizes, strides, strict=True)]
     totals = [max((count - 1) * s + e - size, 0) if padding == "SAME" else 0
@@ -193,6 +209,30 @@ def test_few_outputs_are_the_product_of_their_windows_to_the_bit(case, padding, 
             np.testing.assert_array_equal(ops.conv(tf.constant(x), tf.constant(w), **window).numpy(), expected)
         finally:
             tf.config.threading.set_intra_op_parallelism_threads(before)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, **ids)
+@pytest.mark.parametrize("case", SMALL)
+def test_what_padding_would_be_multiplied_with_changes_nothing_but_where_it_is_not_finite(case, dtype):
+    x, w, expected, window = drawn_narrow(case, dtype, "SAME")
+    assert conv_inside_shapes.suits(geometry(x.shape, expected.shape[1:-1], w.shape[:-2], window), w.shape[-1], case[4],
+                                    dtype)
+    before = tf.config.threading.get_intra_op_parallelism_threads()
+    for threads in (1, 2, 3):
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+        try:
+            np.testing.assert_array_equal(ops.conv(tf.constant(x), tf.constant(w), **window).numpy(), expected)
+        finally:
+            tf.config.threading.set_intra_op_parallelism_threads(before)
+    ct = draw(2, *expected.shape, dtype=dtype)
+    for bad in (0.5, np.inf, np.nan):  # of the first tap, of the last output
+        w.reshape(-1, w.shape[-1])[0, -1] = bad
+        x, w, expected, window = drawn_narrow(case, dtype, "SAME", w)
+        np.testing.assert_array_equal(ops.conv(tf.constant(x), tf.constant(w), **window).numpy(), expected)
+        assert np.isnan(expected).any() == (bad != 0.5)
+        grad = functools.partial(ops.conv_input_grad, input_shape=x.shape[1:], **window)
+        one_by_one = [grad(tf.constant(ct[n:n + 1]), tf.constant(w)).numpy() for n in range(case[0])]
+        np.testing.assert_array_equal(grad(tf.constant(ct), tf.constant(w)).numpy(), np.concatenate(one_by_one))
 
 
 @pytest.mark.parametrize("dtype", FLOATS, **ids)
@@ -331,6 +371,32 @@ def test_groups_in_lockstep_give_the_same_bits(shape, monkeypatch):
         in_lockstep(cut, shape, gradient, x, ct, memory(work), *cut.integers)
         expected = ops.conv_filter_grad(tf.constant(x), tf.constant(ct), filter_shape=w.shape, **window).numpy()
         np.testing.assert_array_equal(gradient, expected)
+
+
+@pytest.mark.parametrize("shape", [gemm.Tiling(4, (3, 2, 1), True), gemm.Tiling(8, (14, 8, 4), True),
+                                   first_tier(gemm.Tiling(8, (14, 8, 4), True))], ids=["4", "8", "first tier"])
+@pytest.mark.parametrize("bad", [1.0, np.inf], ids=str)
+def test_small_images_in_lockstep_give_the_same_bits(bad, shape, monkeypatch):
+    """A kernel does nothing where another one does all, which depends on what filters are."""
+    case = (9, (2, 3), 9, 9, 2, (3, 4), (1, 2), (1, 1))
+    w = draw(1, 3, 4, 9, 18)
+    w[0, 0, 0, 0] = bad
+    x, w, expected, window = drawn_narrow(case, dt.float32, "SAME", w)
+    g = geometry(x.shape, expected.shape[1:-1], w.shape[:-2], window)
+    with monkeypatch.context() as patched:
+        for module in (conv_shapes, conv_inside_shapes):
+            patched.setattr(module, "tiling", lambda _: shape)
+        inside = conv_inside_shapes.forward(g, 18, 2, dt.float32)
+        forward = conv_shapes.forward(g, 18, 2, dt.float32, unless=True)
+    assert inside.packs[1:] == forward.packs[1:]
+    for cut in (inside, forward):
+        integers, panels, room = cut.packs
+        out, right = np.full_like(expected, 7), np.full(room, np.nan, np.float32)
+        kernel = kernels(dt.float32, shape, "panels")["panels"]
+        assert lockstep.run(kernel, panels, [memory(right), memory(w), *integers]) == 0
+        work = [memory(np.full(cut.work, np.nan, np.float32))] if cut is forward else []
+        in_lockstep(cut, shape, out, x, right, *work, *cut.integers)
+        np.testing.assert_array_equal(out, expected if (cut is inside) == (bad == 1.0) else np.full_like(out, 7))
 
 
 def memory(x, at=0):
