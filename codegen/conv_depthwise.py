@@ -19,8 +19,9 @@ from twofold.ir.scalar import Scalar
 
 from .conv_depthwise_shapes import DEPTHWISE, FILTERS
 from .conv_shapes import symbol
-from .conv_tile import Arguments, arguments
+from .conv_tile import Arguments, arguments, taps_inside
 from .gemm_shapes import Tiling
+from .gemm_tile import multiply_add
 from .loop import Cell, Kernel, LoopBuilder
 from .loop_sizes import covering, parted, share
 from .value_types import vector
@@ -29,6 +30,7 @@ __all__ = ["depthwise", "depthwise_filters"]
 
 _AHEAD = 96  # places by which pixels are fetched before they are read
 _TOGETHER = 3  # taps of a line that are taken at once
+_LINES = 2  # lines of taps that the gradient for filters takes at once, where there are many registers
 
 
 def depthwise(dtype: DType, shape: Tiling, vectors: int) -> Kernel:
@@ -202,26 +204,25 @@ class _Depthwise:
 
 
 class _TapRange(NamedTuple):
-    """Some taps of a line: how far their pixels are from the places, and the places that have them inside: for each the
-    first and the one after the last, and for all of them."""
+    """Some taps of a line: how far their pixels are from the places, and the places that have them inside, for each the
+    first and the one after the last."""
 
     numbers: list[Scalar]
     starts: list[Scalar]
     lows: list[Scalar]
     highs: list[Scalar]
-    all: tuple[Scalar, Scalar]
 
 
-class _FilterLine(NamedTuple):
-    """A line of pixels beside a line of places, for a vector of channels.
+class _FilterLines(NamedTuple):
+    """Some lines of pixels, beside a line of places, for a vector of channels.
 
-    x, ct: where the pixels, and the outputs' gradient, begin. out: the result for the first tap of a line. mask: of the
-    channels, where they are not all there.
+    x: where each line of pixels begins; ct: where the outputs' gradient does. out: for each of the lines the result for
+    the first tap. mask: of the channels, where they are not all there.
     """
 
-    x: Scalar
+    x: list[Scalar]
     ct: Scalar
-    out: Scalar
+    out: list[Scalar]
     mask: Scalar | None
 
 
@@ -230,6 +231,8 @@ class _DepthwiseFilters:
 
     def __init__(self, dtype: DType, shape: Tiling) -> None:
         self.lanes = shape.lanes
+        self.rows = _LINES if shape.tall > 8 and not shape.first_tier else 1
+        self.exact = dtype is not dt.float64  # whether products are, in float64
         self.b = b = LoopBuilder(symbol("depthwise_filters", dtype))
         self.out = b.pointer("out", dt.float64)
         self.v = arguments(b, dtype, FILTERS[1:])
@@ -252,90 +255,114 @@ class _DepthwiseFilters:
         lows = [b.minimum(covering(b, b.maximum(-at, 0), v.stride_x), v.places_x) for at in starts]
         highs = [b.maximum(b.minimum(covering(b, b.maximum(v.size_x - at, 0), v.stride_x), v.places_x), low)
                  for at, low in zip(starts, lows, strict=True)]
-        begin = functools.reduce(b.maximum, lows)
-        return _TapRange(numbers, starts, lows, highs, (begin, b.maximum(functools.reduce(b.minimum, highs), begin)))
+        return _TapRange(numbers, starts, lows, highs)
 
     def places(self, taps: _TapRange) -> None:
         """What all places add to the gradient of some taps of every line of them."""
         b, v = self.b, self.v
+        rows = self.rows if len(taps.numbers) > 1 else 1
         with b.for_(0, v.images * v.places_z * v.places_y) as line:
             plane, y = parted(b, line, v.places_y)
             image, z = parted(b, plane, v.places_z)
-            corner = z * v.stride_z - v.before_z, y * v.stride_y - v.before_y
-            with b.for_(0, v.taps_z) as k, b.for_(0, v.taps_y) as j:
-                at_z, at_y = corner[0] + k * v.step_z, corner[1] + j * v.step_y
-                inside = [b.and_(b.ge(at, 0), b.lt(at, size)) for at, size in ((at_z, v.size_z), (at_y, v.size_y))]
-                with b.if_(b.and_(*inside)):
-                    x = b.at(v.x, ((image * v.size_z + at_z) * v.size_y + at_y) * v.size_x * v.channels)
-                    ct = b.at(v.b, line * v.places_x * v.channels)
-                    out = b.at(self.out, (k * v.taps_y + j) * v.taps_x * v.channels)
-                    with b.for_(b.start, b.stop) as number:
-                        at = number * self.lanes
-                        of = [b.at(memory, at) for memory in (x, ct, out)]
-                        _by_channels(b, v, at, self.lanes, functools.partial(self.line, taps, of))
+            corner_z, corner_y = z * v.stride_z - v.before_z, y * v.stride_y - v.before_y
+            ct = b.at(v.b, line * v.places_x * v.channels)
 
-    def line(self, taps: _TapRange, of: list[Scalar], mask: Scalar | None) -> None:
-        """What a line of places adds: each tap alone where others are beyond the image."""
-        x, ct, out = of
-        b, lanes, line = self.b, self.lanes, _FilterLine(x, ct, out, mask)
+            first, last = taps_inside(b, corner_y, v.taps_y, v.step_y, v.size_y)
+            with b.for_(*taps_inside(b, corner_z, v.taps_z, v.step_z, v.size_z)) as k:
+                plane, done = (image * v.size_z + corner_z + k * v.step_z) * v.size_y, b.local(first)
+                for count in (rows, 1)[:rows]:
+                    with b.for_(done.get(), last - (count - 1), count) as j:
+                        x = b.at(v.x, (plane + corner_y + j * v.step_y) * v.size_x * v.channels)
+                        self.lines(taps, count, x, ct, b.at(self.out, (k * v.taps_y + j) * v.taps_x * v.channels))
+                        done.set(j + count)
+
+    def lines(self, taps: _TapRange, count: int, x: Scalar, ct: Scalar, out: Scalar) -> None:
+        """What a line of places adds to the gradient of so many lines of taps, from those at `x` and `out` on."""
+        b, v = self.b, self.v
+        next_x, next_out = v.step_y * v.size_x * v.channels, v.taps_x * v.channels
+        with b.for_(b.start, b.stop) as number:
+            at = number * self.lanes
+            pixels, outs = ([b.at(start, step * n + at) for n in range(count)]
+                            for start, step in ((x, next_x), (out, next_out)))
+            _by_channels(b, v, at, self.lanes,
+                         lambda mask: self.line(taps, _FilterLines(pixels, b.at(ct, at), outs, mask)))
+
+    def line(self, taps: _TapRange, of: _FilterLines) -> None:
+        """What a line of places adds: first those beside the edge of the image, where some taps are beyond it."""
+        b, many = self.b, len(taps.numbers)
         outs = [number * self.v.channels for number in taps.numbers]
-        sums = [b.local(b.load(line.out, at, lanes, mask)) for at in outs]
-        begin, end = taps.all
-        if len(sums) > 1:
-            for cell, at, low, high in zip(sums, taps.starts, taps.lows, taps.highs, strict=True):
-                self.along(line, [cell], [at], low, b.minimum(begin, high))
-        self.along(line, sums, taps.starts, begin, end)
-        if len(sums) > 1:
-            for cell, at, low, high in zip(sums, taps.starts, taps.lows, taps.highs, strict=True):
-                self.along(line, [cell], [at], b.maximum(end, low), high)
-        for cell, at in zip(sums, outs, strict=True):
-            b.store(line.out, at, cell.get(), mask)
+        sums = [[b.local(b.load(out, at, self.lanes, of.mask)) for at in outs] for out in of.out]
 
-    def along(self, line: _FilterLine, sums: list[Cell], starts: list[Scalar], low: Scalar, high: Scalar) -> None:
-        """Adds to sums the products of places `low` to `high`; their taps lie `starts` pixels after the places."""
-        b, v = self.b, self.v
-        apart = v.stride_x * v.channels
-        x, ct = b.at(line.x, low * apart), b.at(line.ct, low * v.channels)
-        steps = [at * v.channels for at in starts]
-        if len(sums) == 1:
-            self.apart(line, sums, x, ct, steps, high - low)
-            return
-        with b.if_(b.and_(b.eq(v.stride_x, v.step_x), b.lt(low, high))):
-            self.rolling(line, sums, x, ct, steps, high - low)
-        with b.else_():
-            self.apart(line, sums, x, ct, steps, high - low)
+        def some(first: int, last: int, low: Scalar, high: Scalar) -> None:
+            self.along(of, [row[first:last] for row in sums], taps.starts[first:last], low, high)
 
-    def apart(self, line: _FilterLine, sums: list[Cell], x: Scalar, ct: Scalar, steps: list[Scalar],
-              count: Scalar) -> None:
-        """The same for `count` places from `x` and `ct` on, whose taps lie at `steps` from there."""
+        lows, highs = taps.lows, taps.highs
+        if many == 1:
+            some(0, 1, lows[0], highs[0])
+        else:
+            with b.if_(b.le(lows[0], highs[-1])):  # there are places that have all taps inside
+                for n in range(many - 1, 0, -1):
+                    some(n, many, lows[n], lows[n - 1])
+                self.middle(of, sums, taps.starts, lows[0], highs[-1])
+                for n in range(many - 1, 0, -1):
+                    some(0, n, highs[n], highs[n - 1])
+            with b.else_():
+                for n in range(many):
+                    some(n, n + 1, lows[n], highs[n])
+        for row, out in zip(sums, of.out, strict=True):
+            for cell, at in zip(row, outs, strict=True):
+                b.store(out, at, cell.get(), of.mask)
+
+    def middle(self, of: _FilterLines, sums: list[list[Cell]], starts: list[Scalar], low: Scalar, high: Scalar) -> None:
+        """Adds to sums the products of places `low` to `high`, all of whose taps are inside: a pixel that is one of the
+        next place, too, is read once."""
         b, v = self.b, self.v
-        at_x, at_ct = b.local(x), b.local(ct)
-        with b.for_(count, 0, -1):
-            gradient = self.wide(line, at_ct.get(), 0)
-            for cell, step in zip(sums, steps, strict=True):
-                cell.set(cell.get() + self.wide(line, at_x.get(), step) * gradient)
-            at_x.set(b.at(at_x.get(), v.stride_x * v.channels))
+        with b.if_(b.lt(low, high)):
+            with b.if_(b.eq(v.stride_x, v.step_x)):
+                self.rolling(of, sums, starts, low, high, len(starts) - 1)
+            with b.else_():
+                with b.if_(b.eq(v.stride_x, v.step_x * 2)):
+                    self.rolling(of, sums, starts, low, high, len(starts) - 2)
+                with b.else_():
+                    self.along(of, sums, starts, low, high)
+
+    def along(self, of: _FilterLines, sums: list[list[Cell]], starts: list[Scalar], low: Scalar, high: Scalar) -> None:
+        """The same for taps that lie `starts` pixels after the places, each read for itself."""
+        self.rolling(of, sums, starts, low, high, 0)
+
+    def rolling(self, of: _FilterLines, sums: list[list[Cell]], starts: list[Scalar], low: Scalar, high: Scalar,
+                held: int) -> None:
+        """The same where the first `held` pixels of a place are the last of the place before; of none, there may be no
+        places."""
+        b, v = self.b, self.v
+        apart, steps = v.stride_x * v.channels, [at * v.channels for at in starts]
+        at_x = [b.local(b.at(x, low * apart)) for x in of.x]
+        at_ct = b.local(b.at(of.ct, low * v.channels))
+        kept = [[b.local(self.wide(of, at.get(), step)) for step in steps[:held]] for at in at_x]
+        with b.for_(high - low, 0, -1):
+            if held:
+                self.fetch(at_x, at_ct, steps[held:], apart)
+            gradient = self.wide(of, at_ct.get(), 0)
+            for at, row, cells in zip(at_x, kept, sums, strict=True):
+                pixels = [*[cell.get() for cell in row], *[self.wide(of, at.get(), step) for step in steps[held:]]]
+                for cell, pixel in zip(cells, pixels, strict=True):
+                    cell.set(self.added(pixel, gradient, cell.get()))
+                for cell, pixel in zip(row, pixels[len(pixels) - held:], strict=True):
+                    cell.set(pixel)
+                at.set(b.at(at.get(), apart))
             at_ct.set(b.at(at_ct.get(), v.channels))
 
-    def rolling(self, line: _FilterLine, sums: list[Cell], x: Scalar, ct: Scalar, steps: list[Scalar],
-                count: Scalar) -> None:
-        """The same where the pixel of a tap is that of the next tap for the place before, so that it is read once."""
-        b, v = self.b, self.v
-        at_x, at_ct = b.local(x), b.local(ct)
-        held = [b.local(self.wide(line, x, step)) for step in steps[:-1]]
-        far = [step * _AHEAD for step in (v.stride_x * v.channels, v.channels)]
-        with b.for_(count, 0, -1):
-            for at, ahead in zip((at_x, at_ct), far, strict=True):
-                b.prefetch(at.get(), ahead)
-            gradient = self.wide(line, at_ct.get(), 0)
-            pixels = [*[cell.get() for cell in held], self.wide(line, at_x.get(), steps[-1])]
-            for cell, pixel in zip(sums, pixels, strict=True):
-                cell.set(cell.get() + pixel * gradient)
-            for cell, pixel in zip(held, pixels[1:], strict=True):
-                cell.set(pixel)
-            at_x.set(b.at(at_x.get(), v.stride_x * v.channels))
-            at_ct.set(b.at(at_ct.get(), v.channels))
+    def fetch(self, at_x: list[Cell], at_ct: Cell, steps: list[Scalar], apart: Scalar) -> None:
+        """Asks for what later places read first: of the lines of pixels the last, which no line before has read."""
+        b = self.b
+        b.prefetch(at_ct.get(), self.v.channels * _AHEAD)
+        for step in steps:
+            b.prefetch(at_x[-1].get(), apart * _AHEAD + step)
 
-    def wide(self, line: _FilterLine, address: Scalar, index: Scalar | int) -> Scalar:
+    def added(self, pixel: Scalar, gradient: Scalar, total: Scalar) -> Scalar:
+        """The total and a product. Where products are exact, a fused multiply-add rounds what an addition does."""
+        return multiply_add(self.b, pixel, gradient, total) if self.exact else total + pixel * gradient
+
+    def wide(self, of: _FilterLines, address: Scalar, index: Scalar | int) -> Scalar:
         """The channels of a pixel in float64."""
-        return self.b.cast(self.b.load(address, index, self.lanes, line.mask), dt.float64)
+        return self.b.cast(self.b.load(address, index, self.lanes, of.mask), dt.float64)

@@ -18,11 +18,11 @@ from twofold.ir.instructions import ScalarLike
 from twofold.ir.scalar import Scalar
 
 from .conv_shapes import FORWARD, MAX_ROWS, PANELS, panel_size, symbol
-from .conv_tile import Arguments, arguments, by_width, forward_tile, line_start, zeros
+from .conv_tile import MOST_LINES, Arguments, ForwardTiles, are_zeros, arguments, line_start, zeros
 from .gemm_pack import pack
 from .gemm_shapes import BLOCK, HERE, PACKED, Tiling, panel_width
 from .loop import BlockBuilder, Cell, Kernel, LoopBuilder, LoopFunction
-from .loop_sizes import choose, covering, parted, quotient, share
+from .loop_sizes import covering, parted, quotient, share
 from .value_types import vector
 
 __all__ = ["forward", "panels"]
@@ -42,9 +42,24 @@ def panels(dtype: DType, shape: Tiling, vectors: int) -> Kernel:
         rest, panel = parted(b, number, count)
         group, block = parted(b, rest, blocks)
         begin = block * BLOCK
-        _pack_panel(b, v, packing, b.at(v.out, number * v.size), b.at(v.b, group * v.b_g), begin,
-                    b.minimum(v.k - begin, BLOCK), panel * v.width, v.width)
+        depth, column, to = b.minimum(v.k - begin, BLOCK), panel * v.width, b.at(v.out, number * v.size)
+        _pack_panel(b, v, packing, to, b.at(v.b, group * v.b_g), begin, depth, column, v.width)
+        with b.if_(b.ne(v.flags, 0)):
+            columns = b.minimum(v.n - column, v.width)
+            b.store(v.out, v.flags + number, _times_zero(b, dtype, shape.lanes, to, v.width, depth, columns))
     return b.finish()
+
+
+def _times_zero(b: BlockBuilder, dtype: DType, lanes: int, panel: Scalar, width: Scalar, depth: Scalar,
+                columns: Scalar) -> Scalar:
+    """The sum of a panel's elements times 0, which tells whether all are finite."""
+    zero = b.const(0.0, vector(dtype, lanes))
+    total = b.local(zero)
+    with b.for_(0, depth) as row, b.for_(0, columns, lanes) as column:
+        elements = b.load(panel, row * width + column, lanes, b.first(columns - column, lanes))
+        total.set(elements * zero + total.get())
+    lane_sums = [b.extract(total.get(), lane) for lane in range(lanes)]
+    return functools.reduce(lambda x, y: x + y, lane_sums)
 
 
 def _pack_panel(b: BlockBuilder, v: Arguments, packing: LoopFunction, to: Scalar, filters: Scalar, begin: Scalar,
@@ -94,15 +109,12 @@ class _Forward:
 
     def __init__(self, dtype: DType, shape: Tiling, vectors: int) -> None:
         self.shape, self.lanes, self.width = shape, shape.lanes, panel_width(shape, False)
-        self.zero = vector(dtype, shape.lanes)
+        self.dtype, self.zero = dtype, vector(dtype, shape.lanes)
         self.b = b = LoopBuilder(symbol(f"forward_{vectors}", dtype))
         self.v = arguments(b, dtype, FORWARD)
-        widths = [vectors] if shape.first_tier else list(range(1, vectors + 1))
-        self.tiles, self.spaced = [
-            [{rows: forward_tile(shape, dtype, rows, wide, spaced) for rows in heights} for wide in widths]
-            for heights, spaced in zip(_heights(shape), (False, True), strict=True)]
+        self.tiles = ForwardTiles(b, dtype, shape, vectors)
         self.places, self.to = (b.scratch(dt.int64, MAX_ROWS + shape.tall) for _ in range(2))
-        self.lines, self.zeros = b.scratch(dt.int64, BLOCK + 1), zeros(b, dtype, shape)
+        self.lines, self.zeros = b.scratch(dt.int64, MOST_LINES), zeros(b, dtype, shape)
         self.blocks, self.panels = covering(b, self.v.k, BLOCK), covering(b, self.v.n, self.width)
         self.packed, self.here = b.eq(self.v.mode, PACKED), b.eq(self.v.mode, HERE)
         self.pack, self.right = pack(shape, dtype), b.scratch(dtype, panel_size(shape))
@@ -111,9 +123,11 @@ class _Forward:
         """The finished kernel."""
         b, v = self.b, self.v
         listed = [b.local(-1) for _ in range(4)]
-        with b.for_(b.start, b.stop) as part:
+        flags = v.unless * panel_size(self.shape)
+        left = b.or_(b.eq(v.unless, 0), b.not_(are_zeros(b, self.dtype, b.at(v.b, flags), v.unless)))
+        with b.for_(b.start, b.select(left, b.stop, b.start)) as part:
             first, last = share(b, part, v.units, v.parts)
-            work, done = b.at(v.work, part * v.box_n * v.room), b.local(-1)
+            work, done = b.at(v.work, part * v.room), b.local(-1)
             with b.for_(first, last) as unit:
                 self.unit(unit, work, done, listed)
         return b.finish()
@@ -130,16 +144,18 @@ class _Forward:
         at = [n * v.box_n, z * v.box_z, y * v.box_y, x * v.box_x]
         sizes = [b.minimum(count - first, size) for count, first, size in zip(
             (v.images, v.out_z, v.out_y, v.out_x), at, (v.box_n, v.box_z, v.box_y, v.box_x), strict=True)]
-        with b.if_(b.ne(number, done.get())):
+        run = quotient(b, group, v.held)  # of groups that are copied together
+        first, copy = run * v.held, number * v.groups + run
+        with b.if_(b.ne(copy, done.get())):
             with b.if_(b.gt(v.room, 0)):
-                self.cover(sizes[0], at, work)
+                self.cover(sizes[0], at, work, first)
             differ = functools.reduce(b.or_, [b.ne(size, cell.get()) for size, cell in zip(sizes, listed, strict=True)])
             with b.if_(differ):  # most boxes have one size
                 self.table(sizes)
                 for size, cell in zip(sizes, listed, strict=True):
                     cell.set(size)
-            done.set(number)
-        box = self.box(sizes, at, group, work)
+            done.set(copy)
+        box = self.box(sizes, at, group, b.at(work, -first * v.x_g))
         filters = b.at(v.b, b.select(self.packed, group * self.blocks * self.panels * panel_size(self.shape),
                                      group * v.b_g))
         first, last = share(b, piece, self.panels, v.pieces)
@@ -154,7 +170,8 @@ class _Forward:
         inside = b.at(v.x, _offset(at, (v.x_n, v.x_z, v.x_y, v.x_x)))
         source = b.at(b.select(b.gt(v.room, 0), work, inside), group * v.x_g)
         target = b.at(v.out, group * v.to_g + _offset(at, (v.to_n, v.to_z, v.to_y, v.to_x)))
-        return _PlaceBox(sizes, functools.reduce(lambda x, y: x * y, sizes), source, target, self.height(sizes[3]))
+        rows = functools.reduce(lambda x, y: x * y, sizes)
+        return _PlaceBox(sizes, rows, source, target, self.tiles.height(sizes[3]))
 
     def block(self, index: Scalar) -> _WindowBlock:
         """A block of elements, the offsets of whose lines are filled in."""
@@ -190,30 +207,19 @@ class _Forward:
                 begin = b.minimum(at, length - height)
                 row = line + begin
                 source, target = b.at(box.source, b.load(self.places, row)), b.at(out, b.load(self.to, row))
-                self.tile(self.spaced, height, columns,
-                          (source, v.x_x, *middle, b.select(fresh, zeros, target), mask, target, v.to_x, at - begin,
-                           columns))
+                self.tiles.invoke(self.tiles.spaced, height, columns,
+                                  (source, v.x_x, *middle, b.select(fresh, zeros, target), mask, target, v.to_x,
+                                   at - begin, columns))
         with nullcontext() if self.shape.first_tier else b.else_(), b.for_(0, box.rows, self.shape.tall) as row:
             count = b.minimum(box.rows - row, self.shape.tall)
-            self.tile(self.tiles, count, columns,
-                      (box.source, b.at(self.places, row), *middle, b.select(fresh, zeros, out), mask, out,
-                       b.at(self.to, row), count, columns))
-
-    def tile(self, functions: list[dict[int, LoopFunction]], height: Scalar, columns: Scalar,
-             operands: tuple[ScalarLike, ...]) -> None:
-        """Invokes the micro-kernel that does the least for a tile of so many rows and columns."""
-        b = self.b
-
-        def of_width(of_heights: dict[int, LoopFunction]) -> None:
-            *lower, tallest = [(height, rows, functools.partial(b.invoke, function, *operands))
-                               for rows, function in of_heights.items()]
-            choose(b, lower, tallest[2])
-
-        by_width(b, self.lanes, columns, [functools.partial(of_width, of_heights) for of_heights in functions])
+            self.tiles.invoke(self.tiles.listed, count, columns,
+                              (box.source, b.at(self.places, row), *middle, b.select(fresh, zeros, out), mask, out,
+                               b.at(self.to, row), count, columns))
 
     # -- boxes ----------------------------------------------------------------------------------------------------
-    def cover(self, images: Scalar, first: list[Scalar], work: Scalar) -> None:
-        """Copies what the windows of a box cover, with zeros around the images."""
+    def cover(self, images: Scalar, first: list[Scalar], work: Scalar, group: Scalar) -> None:
+        """Copies what the windows of a box cover, with zeros around the images: all channels, or those of some groups
+        from `group` on."""
         b, v = self.b, self.v
         z, y, x = (at * stride - before for at, stride, before in zip(
             first[1:], (v.stride_z, v.stride_y, v.stride_x), (v.before_z, v.before_y, v.before_x), strict=True))
@@ -223,14 +229,33 @@ class _Forward:
             at_z, at_y = z + i, y + j
             within = [b.and_(b.ge(at, 0), b.lt(at, size)) for at, size in ((at_z, v.size_z), (at_y, v.size_y))]
             valid = b.and_(*within)
-            begin, end = (b.select(valid, at, v.cover_x) * v.channels for at in (low, high))
-            to = b.at(work, ((n * v.cover_z + i) * v.cover_y + j) * v.cover_x * v.channels)
+            begin, end = (b.select(valid, at, v.cover_x) for at in (low, high))
+            to = b.at(work, ((n * v.cover_z + i) * v.cover_y + j) * v.cover_x * v.together)
             row = ((first[0] + n) * v.size_z + at_z) * v.size_y + at_y
-            self.stretch(to, 0, begin, None)
-            self.stretch(to, begin, end, b.at(v.x, (row * v.size_x + x) * v.channels))
-            self.stretch(to, end, v.cover_x * v.channels, None)
+            source = b.at(v.x, (row * v.size_x + x) * v.channels)
+            for lo, hi, pixels in ((0, begin, None), (begin, end, source), (end, v.cover_x, None)):
+                with b.if_(b.eq(v.together, v.channels)):
+                    self.stretch(to, lo * v.channels, hi * v.channels, pixels)
+                with b.else_():
+                    self.apart(to, lo, hi, pixels, group)
 
-    def stretch(self, to: Scalar, begin: ScalarLike, end: Scalar, source: Scalar | None) -> None:
+    def apart(self, to: Scalar, begin: ScalarLike, end: Scalar, source: Scalar | None, group: Scalar) -> None:
+        """Fills pixels of groups from `group` on, which lie apart, with those of `source`, or with zeros."""
+        b, v = self.b, self.v
+        count, ahead = b.minimum(v.groups - group, v.held), v.held * v.together
+        with b.for_(0, v.together, self.lanes) as n, b.for_(begin, end) as pixel:
+            at_to = b.local(b.at(to, pixel * v.together + n))
+            at_source = b.local(b.at(to if source is None else source, pixel * v.channels + group * v.together + n))
+            with b.for_(count, 0, -1):
+                if source is None:
+                    b.store(at_to.get(), 0, b.const(0.0, self.zero))
+                else:
+                    b.prefetch(at_source.get(), ahead)
+                    b.store(at_to.get(), 0, b.load(at_source.get(), 0, self.lanes))
+                at_to.set(b.at(at_to.get(), v.x_g))
+                at_source.set(b.at(at_source.get(), v.together))
+
+    def stretch(self, to: Scalar, begin: ScalarLike, end: ScalarLike, source: Scalar | None) -> None:
         """Fills elements of `to` with those of `source`, or with zeros."""
         b = self.b
 
@@ -260,25 +285,6 @@ class _Forward:
             last = b.load(table, rows - 1)
             for beyond in range(self.shape.tall - 1):
                 b.store(table, rows + beyond, last)
-
-    def height(self, length: Scalar) -> Scalar:
-        """The tiles that part a line of places evenly: how many of these one takes, if that many there are."""
-        b, tall = self.b, self.shape.tall
-        count = covering(b, length, tall)
-        even = covering(b, length, count)
-        height = b.const(tall, dt.int64)
-        for rows in sorted(self.spaced[0], reverse=True)[1:]:
-            height = b.select(b.le(even, rows), rows, height)
-        return height
-
-
-def _heights(shape: Tiling) -> tuple[list[int], list[int]]:
-    """The places of tiles that read their addresses, and of those whose places are evenly spaced, of which the first
-    tier has none."""
-    if shape.first_tier:
-        return [shape.tall], []
-    even = [n for n in (shape.tall - 6, shape.tall - 2, shape.tall) if n > 0 and 2 * n >= shape.tall]
-    return sorted(shape.heights), even
 
 
 def _offset(at: Sequence[Scalar], steps: Sequence[Scalar]) -> Scalar:

@@ -31,8 +31,14 @@ def _recorder(name: str) -> Callable[[DType, Tiling, int], Kernel]:
     if name == "filters":
         from . import conv_filters
         return conv_filters.filters
+    if name == "inside":
+        from . import conv_inside
+        return conv_inside.inside
     if name == "narrow":
         from . import conv_narrow
         return conv_narrow.narrow
+    if name == "grouped_filters":
+        from . import conv_grouped
+        return conv_grouped.grouped_filters
     from . import conv_depthwise
     return conv_depthwise.depthwise if name == "depthwise" else conv_depthwise.depthwise_filters

@@ -121,7 +121,7 @@ def _filters(w: Geometry, lying: FilterSteps, columns: int, groups: int, shape: 
     blocks = -(-k // BLOCK)
     panel = (min(-(-k // shape.lanes) * shape.lanes, BLOCK) + shape.lanes) * shape.lanes
     integers = (columns, k, inner, *w.window[1:], *lying.taps, lying.element, lying.column, lying.group, shape.lanes,
-                panel)
+                panel, 0)
     return (shape.lanes, panel, blocks * panel), (integers, groups * blocks, groups * blocks * panel)
 
 

@@ -24,7 +24,9 @@ takes `box_n` times `room` elements; `cover_z` .. are the pixels of an image tha
 each, `size_z` .. an image's, `before_z` .. those of padding before, `stride_z` .. those from one window to the next.
 
 `panels` packs B into the result; its range numbers groups, blocks of BLOCK rows, and panels of `width` columns, each of
-which takes `size` elements: for PACKED, `panel_size`.
+which takes `size` elements: for PACKED, `panel_size`. If `flags` is not 0, a number for each panel is written from that
+element on: 0 where all of its elements are finite, else NaN. `forward` does nothing where `unless` is not 0, and that
+many such numbers, behind as many panels, are all 0.
 
 `filters` takes B, the outputs' gradient, a row a place, `places` of them; `ldo`: elements from one row of the result to
 the next; in how many `shares` the places are summed, each into a result of its own, `share` elements apart. x has
@@ -47,34 +49,39 @@ from .gemm_shapes import BLOCK, DIRECT, HERE, PACKED, VECTORS, Tiling, panel_wid
 from .kernels.windows import Geometry
 from .target import CACHES
 
-__all__ = ["PANELS", "FORWARD", "FILTERS", "KERNELS", "PARTS", "WIDER", "NARROW", "MAX_ROWS", "Cut", "Phase",
-           "FilterSteps", "symbol", "is_plain", "padded", "as_they_lie", "turned", "panel_size", "forward", "backward",
-           "filters", "filter_heights", "shares"]
+__all__ = ["PANELS", "FORWARD", "FILTERS", "KERNELS", "PARTS", "WIDER", "NARROW", "REPEATS", "MAX_ROWS", "Cut", "Phase",
+           "FilterSteps", "symbol", "is_plain", "padded", "as_they_lie", "turned", "panel_size", "packing", "pieces",
+           "forward", "forward_heights", "backward", "filters", "filter_heights", "shares"]
 
 _WINDOW = ("length", "lines_y", "lines_x", "line_z", "line_y", "line_x", "out_z", "out_y", "out_x",
            "x_n", "x_z", "x_y", "x_x")
 _FILTERS = ("n", "k", "inner", "taps_y", "taps_x", "b_z", "b_y", "b_x", "b_k", "b_n", "b_g")
-PANELS = ("out", "b", *_FILTERS, "width", "size")
-FORWARD = ("out", "x", "b", "work", "mode", *_FILTERS, *_WINDOW, "groups", "x_g", "to_g", "to_n", "to_z", "to_y",
-           "to_x", "images", "box_n", "box_z", "box_y", "box_x", "boxes_z", "boxes_y", "boxes_x", "pieces", "units",
-           "parts", "place_n", "room", "cover_z", "cover_y", "cover_x", "size_z", "size_y", "size_x", "before_z",
-           "before_y", "before_x", "stride_z", "stride_y", "stride_x", "channels")
+PANELS = ("out", "b", *_FILTERS, "width", "size", "flags")
+FORWARD = ("out", "x", "b", "work", "mode", *_FILTERS, *_WINDOW, "groups", "held", "x_g", "to_g", "to_n", "to_z",
+           "to_y", "to_x", "images", "box_n", "box_z", "box_y", "box_x", "boxes_z", "boxes_y", "boxes_x", "pieces",
+           "units", "parts", "place_n", "room", "cover_z", "cover_y", "cover_x", "size_z", "size_y", "size_x",
+           "before_z", "before_y", "before_x", "stride_z", "stride_y", "stride_x", "channels", "together", "unless")
 FILTERS = ("out", "x", "b", "n", "ldb", "lines", *_WINDOW, "places", "ldo", "shares", "groups", "splits", "pieces",
            "cuts", "share", "inner")
 NARROW = (1, 2, 3, 4, 6, 8)  # outputs that tiles of `conv_narrow.py` have
+REPEATS = (1, 2, 4, 8)  # elements of a window that vectors of `conv_grouped.py` take
 # Kernels by how many vectors of columns their tiles have at most, one of which suffices for few outputs; or how many
-# columns.
-KERNELS = {**{f"{name}_{vectors}": (name, vectors) for name in ("forward", "filters") for vectors in (1, VECTORS)},
+# columns, or elements of a window in a vector.
+KERNELS = {**{f"{name}_{vectors}": (name, vectors) for name in ("forward", "inside", "filters")
+              for vectors in (1, VECTORS)},
            **{name: (name, VECTORS) for name in ("panels", "depthwise", "depthwise_filters")},
-           **{f"narrow_{columns}": ("narrow", columns) for columns in NARROW}}
+           **{f"narrow_{columns}": ("narrow", columns) for columns in NARROW},
+           **{f"grouped_filters_{repeats}": ("grouped_filters", repeats) for repeats in REPEATS}}
 PARTS = {name: (name,) for name in KERNELS}
 # Those for few outputs, and those for many, which take few too.
-WIDER = {f"{name}_1": f"{name}_{VECTORS}" for name in ("forward", "filters")}
+WIDER = {f"{name}_1": f"{name}_{VECTORS}" for name in ("forward", "inside", "filters")}
 MAX_ROWS = 1024  # places of a box
 
 _LARGE = CACHES.second // 4  # elements of filters that take more than the near caches
 _LINE = CACHES.places  # places of a line that a box has at most: several lines share what their windows cover
 _NEAR = CACHES.second // 2  # bytes that windows of a box cover, which several panels read
+_NEARER = CACHES.second // 8  # the same of some groups
+_BESIDE = 512  # bytes of a pixel that are copied together
 _HIGH = 98  # places of a box by which much of filters is read, at least
 _FEW = 2  # boxes that pack filters themselves
 _PARTS = 64  # of all boxes, at most: each may need memory
@@ -201,13 +208,23 @@ def _tap_steps(window: tuple[int, ...], tap: int) -> tuple[int, int, int]:
     return y * x * tap, x * tap, tap
 
 
+def forward_heights(shape: Tiling) -> tuple[list[int], list[int]]:
+    """The places of tiles that read their addresses, and of those whose places are evenly spaced, of which the first
+    tier has none."""
+    if shape.first_tier:
+        return [shape.tall], []
+    even = [n for n in (shape.tall - 6, shape.tall - 2, shape.tall) if n > 0 and 2 * n >= shape.tall]
+    return sorted(shape.heights), even
+
+
 def panel_size(shape: Tiling) -> int:
     """Elements of a packed panel of filters: packing turns squares, which may reach beyond the last row."""
     return (BLOCK + shape.lanes) * panel_width(shape, False)
 
 
 def forward(w: Geometry, outputs: int, groups: int, dtype: DType, filters: FilterSteps | None = None,
-            pixels: tuple[Sizes, tuple[int, ...], tuple[int, ...]] | None = None, threads: int = 1) -> Cut:
+            pixels: tuple[Sizes, tuple[int, ...], tuple[int, ...]] | None = None, threads: int = 1,
+            unless: bool = False) -> Cut:
     """The convolution by filters.
 
     Args:
@@ -217,44 +234,56 @@ def forward(w: Geometry, outputs: int, groups: int, dtype: DType, filters: Filte
         pixels: of the result: how many along each axis, and which of them the places are: the first, and the strides.
             Every one, where it is None.
         threads: how many there are.
+        unless: whether it is left to the kernel `inside` where filters are finite (`conv_inside_shapes.py`).
     """
     sizes, first, strides = pixels or (w.outputs, (0, 0, 0), (1, 1, 1))
     lying = filters or as_they_lie(w, outputs, groups)
     inner, columns = w.channels // groups, outputs // groups
-    image, *steps = _steps(sizes, outputs)
+    to_image, *steps = _steps(sizes, outputs)
     copies = padded(w) is not None
-    images, *box = _box(w, w.taps * inner * columns, w.channels * dtype.size)
+    shape = tiling(dtype)
+    # What is copied lies group by group, pixels beside each other, where a group's channels are whole vectors.
+    apart = groups if copies and inner % shape.lanes == 0 else 1
+    held = min(max(_BESIDE // (inner * dtype.size), 1), groups) if apart > 1 else groups
+    images, *box = _box(w, w.taps * inner * columns, held * inner * dtype.size, -(-groups // held))
     cover = _reach(w._replace(outputs=tuple(box)))
-    room = math.prod(cover) * w.channels if copies else 0
-    seen = w._replace(sizes=cover, before=(0, 0, 0)) if copies else w
-    words, lines, length, begin = _window(seen, w, groups)
-    k, shape = lines * length, tiling(dtype)
+    seen = w._replace(sizes=cover, before=(0, 0, 0), channels=w.channels // apart) if copies else w
+    words, lines, length, begin = _window(seen, w, groups // apart)
+    image = math.prod(cover) * seen.channels
+    room = images * image * min(held, apart) if copies else 0
+    k = lines * length
     panels = -(-columns // panel_width(shape, False))
     boxes = [dm.ceil_div(o, b) for o, b in zip(w.outputs, box, strict=True)]
     count = dm.ceil_div(w.images, images) * math.prod(boxes)
-    mode = _mode(panels, count, filters is None and shape.masks)
+    mode = PACKED if unless else _mode(panels, count, filters is None and shape.masks)
     rows = (k, inner, *w.window[1:]) if filters else (k, k, 1, 1)  # one step from each row to the next
     of_b = (columns, *rows, *lying.taps, lying.element, lying.column, lying.group)
-    packs = None
-    if mode == PACKED:
-        total = groups * -(-k // BLOCK) * panels
-        packs = (*of_b, panel_width(shape, False), panel_size(shape)), total, total * panel_size(shape)
-    pieces = _pieces(count * groups, panels, threads)
-    units = count * groups * pieces
+    packs = packing(of_b, groups * -(-k // BLOCK) * panels, shape, unless) if mode == PACKED else None
+    parting = pieces(count * groups, panels, threads)
+    units = count * groups * parting
     parts = dm.minimum(units, _PARTS)
     if copies and not isinstance(count, Dim) and not isinstance(parts, Dim) and count < parts:
         # those of a box in few parts, each of which copies it
         parts = min(parts, count * -(-4 * threads // count))
-    place = room if copies else words[_WINDOW.index("x_n")]
-    copied = (room, *cover, *w.sizes, *w.before, *w.strides, w.channels) if copies else (0,) * 14
-    to = (groups, inner, columns, image, *(n * s for n, s in zip(strides, steps, strict=True)))
-    integers = (mode, *of_b, *words, *to, w.images, images, *box, *boxes, pieces, units, parts, place, *copied)
-    width = -(-panels // pieces) * panel_width(shape, False) if pieces > 1 else columns
+    place = image if copies else words[_WINDOW.index("x_n")]
+    copied = (room, *cover, *w.sizes, *w.before, *w.strides, w.channels, seen.channels) if copies else (0,) * 15
+    to = (groups, held, images * image if apart > 1 else inner, columns, to_image,
+          *(n * s for n, s in zip(strides, steps, strict=True)))
+    flags = packs[1] if unless and packs else 0
+    integers = (mode, *of_b, *words, *to, w.images, images, *box, *boxes, parting, units, parts, place, *copied, flags)
+    width = -(-panels // parting) * panel_width(shape, False) if parting > 1 else columns
     each = images * math.prod(box) * _weight(k, width)
     weight = each * dm.maximum(units, _PARTS) // _PARTS + 1  # units over parts, without dividing by an unknown size
     begin_out = sum(f * s for f, s in zip(first, steps, strict=True))
-    return Cut(_kernel("forward", columns, shape), integers, parts, weight, parts * images * room, begin, begin_out,
+    return Cut(_kernel("forward", columns, shape), integers, parts, weight, parts * room, begin, begin_out,
                lying.first, packs)
+
+
+def packing(of_b: tuple[int, ...], panels: int, shape: Tiling, checked: bool) -> tuple[tuple[int, ...], int, int]:
+    """What packs filters before: see `Cut.packs`. If `checked`, a flag follows for each panel."""
+    elements = panels * panel_size(shape)
+    integers = (*of_b, panel_width(shape, False), panel_size(shape), elements * checked)
+    return integers, panels, elements + panels * checked
 
 
 def _mode(panels: int, boxes: Size, readable: bool) -> int:
@@ -265,7 +294,7 @@ def _mode(panels: int, boxes: Size, readable: bool) -> int:
     return HERE if not isinstance(boxes, Dim) and boxes <= _FEW else PACKED
 
 
-def _pieces(units: Size, panels: int, threads: int) -> int:
+def pieces(units: Size, panels: int, threads: int) -> int:
     """In how many pieces columns are parted: as few as make units enough, and even ones, for all threads."""
     if isinstance(units, Dim) or units >= _MANY * threads:
         return 1
@@ -282,15 +311,16 @@ def _weight(window: int, columns: int) -> int:
     return 2 * window * -(-columns // 16) + 16
 
 
-def _box(w: Geometry, filters: int, pixel: int) -> tuple[int, ...]:
+def _box(w: Geometry, filters: int, pixel: int, runs: int = 1) -> tuple[int, ...]:
     """Images, and places along each axis, of a box: enough boxes to share out, of many places each, and evenly cut,
     that cover little enough to stay near. Where there are many elements of `filters`, boxes are large, so that they
     are read few times. A pixel has so many bytes."""
     if any(isinstance(o, Dim) for o in w.outputs):
         return 1, 1, 8, 64
     images = 1 if isinstance(w.images, Dim) else w.images
-    near = min(max(_NEAR // (pixel * math.prod(w.strides)), _HIGH), MAX_ROWS)
-    room = near if filters > _LARGE else min(max(images * math.prod(w.outputs) // _UNITS, 56), near)
+    near = _NEAR if runs == 1 else _NEARER
+    near = min(max(near // (pixel * math.prod(w.strides)), _HIGH), MAX_ROWS)
+    room = near if filters > _LARGE else min(max(images * math.prod(w.outputs) * runs // _UNITS, 56), near)
     box: list[int] = []
     for size in (*reversed(w.outputs), images):
         most = max(room // math.prod(box), 1) if box else min(room, _LINE)

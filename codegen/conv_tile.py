@@ -7,21 +7,26 @@ lines of windows; `filters_tile` has elements of lines for rows and goes along p
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
+from twofold.ir.instructions import ScalarLike
 from twofold.ir.scalar import Scalar
 
-from .gemm_shapes import Tiling, panel_width
+from .conv_shapes import forward_heights
+from .gemm_shapes import BLOCK, Tiling, panel_width
 from .gemm_tile import multiply_add, row_at, while_below
 from .loop import BlockBuilder, Cell, FunctionBuilder, LoopBuilder, LoopFunction, Pointer
-from .loop_sizes import choose, parted
+from .loop_sizes import choose, covering, parted
 from .value_types import address, vector
 
-__all__ = ["Arguments", "arguments", "zeros", "line_start", "by_width", "forward_tile", "filters_tile"]
+__all__ = ["Arguments", "arguments", "zeros", "line_start", "by_width", "taps_inside", "are_zeros", "ForwardTiles",
+           "forward_tile", "filters_tile", "MOST_LINES"]
 
+MOST_LINES = BLOCK + 1  # of a window, that a block of its elements lies in
 _MEMORY = ("out", "x", "b", "work")
 # Columns of a line that a pass takes, by the vectors of a tile: few registers in use leave room for more.
 _UNROLLED = {1: (4, 1), 2: (1,)}
@@ -63,6 +68,54 @@ def by_width(b: BlockBuilder, lanes: int, columns: Scalar, records: Sequence[Cal
     """Records what depends on how many vectors so many columns take: `records`, for one vector and more."""
     *narrow, widest = [(columns, (n + 1) * lanes, record) for n, record in enumerate(records)]
     choose(b, narrow, widest[2])
+
+
+def taps_inside(b: BlockBuilder, first: Scalar, taps: Scalar, step: Scalar, size: Scalar) -> tuple[Scalar, Scalar]:
+    """The taps inside of an image of a window that begins at pixel `first`, along an axis: from the first to the one
+    after the last."""
+    begin = b.minimum(covering(b, b.maximum(-first, 0), step), taps)
+    return begin, b.maximum(b.minimum(covering(b, b.maximum(size - first, 0), step), taps), begin)
+
+
+def are_zeros(b: BlockBuilder, dtype: DType, numbers: Scalar, count: Scalar) -> Scalar:
+    """Whether some numbers, each of which is 0 or NaN, are all 0."""
+    total = b.local(0.0, dtype)
+    with b.for_(0, count) as n:
+        total.set(total.get() + b.load(numbers, n))
+    return b.eq(total.get(), 0.0)
+
+
+class ForwardTiles:
+    """The micro-kernels `forward_tile` of all heights, of at most so many vectors."""
+
+    def __init__(self, b: BlockBuilder, dtype: DType, shape: Tiling, vectors: int, skips: bool = False) -> None:
+        self.b, self.lanes, self.tall = b, shape.lanes, shape.tall
+        widths = [vectors] if shape.first_tier else list(range(1, vectors + 1))
+        heights, even = forward_heights(shape)
+        self.listed, self.spaced = [
+            [{rows: forward_tile(shape, dtype, rows, wide, spaced, skips) for rows in of} for wide in widths]
+            for of, spaced in ((heights, False), (even, True))]
+
+    def invoke(self, functions: list[dict[int, LoopFunction]], height: Scalar, columns: Scalar,
+               operands: tuple[ScalarLike, ...]) -> None:
+        """Invokes the one of `listed` or `spaced` that does the least for a tile of so many rows and columns."""
+        b = self.b
+
+        def of_width(of_heights: dict[int, LoopFunction]) -> None:
+            *lower, tallest = [(height, rows, functools.partial(b.invoke, function, *operands))
+                               for rows, function in of_heights.items()]
+            choose(b, lower, tallest[2])
+
+        by_width(b, self.lanes, columns, [functools.partial(of_width, of_heights) for of_heights in functions])
+
+    def height(self, length: Scalar) -> Scalar:
+        """The tiles that part evenly spaced rows evenly: how many of these one takes, if that many there are."""
+        b = self.b
+        even = covering(b, length, covering(b, length, self.tall))
+        height = b.const(self.tall, dt.int64)
+        for rows in sorted(self.spaced[0], reverse=True)[1:]:
+            height = b.select(b.le(even, rows), rows, height)
+        return height
 
 
 class _Columns:
@@ -133,14 +186,16 @@ def _integers(f: FunctionBuilder, *names: str) -> list[Scalar]:
     return [f.parameter(name, dt.int64) for name in names]
 
 
-def forward_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, spaced: bool) -> LoopFunction:
+def forward_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, spaced: bool,
+                 skips: bool = False) -> LoopFunction:
     """The micro-kernel `(x, places, lines, used, some, length, k, b, ldb, old, mask, out, to, rest, n)`.
 
     It writes old + sums to `out`. Its rows lie in `x` and in `out` at the offsets in `places` and `to`; or, if
     `spaced`, so many elements apart; in `old` as in `out` where `mask` is -1, or all at `old` where it is 0. Of each
     row it takes k elements: along `used` lines, whose offsets are in `lines`, `some` of the first and up to `length` of
     each other. Of the tile n columns are written, and of the rows the first `rest`; if `spaced`, all but the first
-    `rest`.
+    `rest`. If it `skips` rows of B, the row at which a line begins stands in `lines`, MOST_LINES after
+    its offset.
     """
     f = FunctionBuilder(f"conv_{'spaced_' if spaced else ''}{rows}x{vectors}")
     number, memory, table = dt.int64, address(dtype), address(dt.int64)
@@ -157,6 +212,8 @@ def forward_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, spaced: 
     room, left, at_b = f.local(some), f.local(k), f.local(right)
     with f.for_(0, used) as line:
         count = f.minimum(room.get(), left.get())
+        if skips:
+            at_b.set(f.at(right, f.load(lines, line + MOST_LINES) * ldb))
         at_x, rest_of_line = f.local(f.at(x, f.load(lines, line))), count
         for together in _UNROLLED[vectors]:
             with f.for_(rest_of_line, together - 1, -together):

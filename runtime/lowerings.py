@@ -9,6 +9,8 @@ import math
 from typing import Any
 
 from twofold.codegen import conv_depthwise_shapes as of_channels
+from twofold.codegen import conv_grouped_shapes as grouped
+from twofold.codegen import conv_inside_shapes as inside
 from twofold.codegen import conv_narrow_shapes as narrow
 from twofold.codegen import conv_shapes as shapes
 from twofold.codegen import gemm_shapes as gemm
@@ -152,21 +154,27 @@ def _framed(p: Placer, x: Source, w: Geometry) -> tuple[Source, Geometry]:
     return Source(framed, contiguous(framed.dims)), inner
 
 
-def _cut(out: g.Value, x: Source, b: Source, cut: shapes.Cut) -> list[Run]:
-    """A run of a kernel of convolutions, and what packs B before."""
-    dtype, padding = x.base.dtype, not (_number(cut.work) and cut.work == 0)
-    works = cut.kernel.startswith(("forward", "narrow"))
+def _cut(out: g.Value, x: Source, b: Source, *cuts: shapes.Cut) -> list[Run]:
+    """Runs of kernels of convolutions, and what packs B for all of them before, as the first one says."""
+    cut = cuts[0]
     right: Within | Work = Within(b.base, b.layout.offset + cut.b)
     runs = []
     if cut.packs is not None:
         integers, panels, size = cut.packs
-        work = Work(dtype, size)
-        runs.append(Run(Library(("conv", dtype.name, "panels")), [work, right, *integers], panels,
+        work = Work(x.base.dtype, size)
+        runs.append(Run(Library(("conv", x.base.dtype.name, "panels")), [work, right, *integers], panels,
                         max(size // 8 // panels, 1)))
         right = work
+    return [*runs, *(_run(out, x, right, cut) for cut in cuts)]
+
+
+def _run(out: g.Value, x: Source, right: Within | Work, cut: shapes.Cut) -> Run:
+    """A run of a kernel of convolutions."""
+    dtype, padding = x.base.dtype, not (_number(cut.work) and cut.work == 0)
+    works = cut.kernel.startswith(("forward", "narrow", "grouped"))
     room: list[Work | int] = [Work(dtype, cut.work) if padding else 0] if works else []
     arguments = [Within(out, cut.out), Within(x.base, x.layout.offset + cut.x), right, *room, *cut.integers]
-    return [*runs, Run(Library(("conv", dtype.name, cut.kernel)), arguments, cut.total, cut.weight)]
+    return Run(Library(("conv", dtype.name, cut.kernel)), arguments, cut.total, cut.weight)
 
 
 def _forward(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> None:
@@ -176,7 +184,7 @@ def _forward(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> N
         _plain(p, x, Source(y.base, y.layout.reshape((w.channels, outputs))), w)
         return
     x, out = p.dense(x, compute), p.target(compute)
-    p.fill([out], *_cut(out, x, y, _windows(w, outputs, groups, compute)))
+    p.fill([out], *_cut(out, x, y, *_windows(w, outputs, groups, compute)))
     p.give(out)
 
 
@@ -217,11 +225,15 @@ def _is_many(pixels: DimLike) -> bool:
     return isinstance(pixels, Dim) or pixels >= _FEW_PIXELS
 
 
-def _windows(w: Geometry, outputs: int, groups: int, dtype: DType, *where: Any) -> shapes.Cut:
+def _windows(w: Geometry, outputs: int, groups: int, dtype: DType, *where: Any) -> list[shapes.Cut]:
     """A convolution by filters, `where` saying how they and the places lie: see `conv_shapes.forward`."""
-    module = narrow if narrow.suits(w, outputs, groups, dtype) else shapes
     lying, pixels = where or (None, None)
-    return module.forward(w, outputs, groups, dtype, lying, pixels, _threads())
+    operands = (w, outputs, groups, dtype, lying, pixels, _threads())
+    if narrow.suits(w, outputs, groups, dtype):
+        return [narrow.forward(*operands)]
+    if inside.suits(w, outputs, groups, dtype):
+        return [inside.forward(*operands), shapes.forward(*operands, unless=True)]
+    return [shapes.forward(*operands)]
 
 
 def _input_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> None:
@@ -239,7 +251,7 @@ def _input_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -
     runs: list[Run] = []
     for phase in phases:
         lying, pixels = shapes.turned(w, outputs, groups, phase), (w.sizes, phase.first, phase.strides)
-        runs += _cut(out, ct, y, _windows(phase.geometry, w.channels, groups, compute, lying, pixels))
+        runs += _cut(out, ct, y, *_windows(phase.geometry, w.channels, groups, compute, lying, pixels))
     p.fill([out], *runs)
     p.give(out)
 
@@ -248,11 +260,14 @@ def _filter_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) 
     compute, outputs = p.out.dtype.compute, filters[-1]
     x, ct = (p.dense(s, compute) for s in p.operands)
     count = shapes.shares(w, outputs, groups)
-    x, w = _framed(p, x, w)
+    in_groups = grouped.suits(w, outputs, groups, compute)
+    if not in_groups:
+        x, w = _framed(p, x, w)
     out = p.target(compute)
     single = _number(count) and count == 1
     parts = out if single else g.Value((count, *filters), compute)
-    p.fill([parts], *_cut(parts, x, ct, shapes.filters(w, outputs, groups, count, compute, _threads())))
+    cut = (grouped if in_groups else shapes).filters(w, outputs, groups, count, compute, _threads())
+    p.fill([parts], *_cut(parts, x, ct, cut))
     if not single:
         size = math.prod(filters)
         p.fill([out], Run(p.kernel(convolution.add_up, compute), [out, parts, count, size], size, count))

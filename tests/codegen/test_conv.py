@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold.codegen import conv, conv_narrow_shapes, conv_shapes, gemm, lockstep
+from twofold.codegen import (
+    conv,
+    conv_grouped_shapes,
+    conv_inside_shapes,
+    conv_narrow_shapes,
+    conv_shapes,
+    gemm,
+    lockstep,
+)
 from twofold.codegen.conv_kernels import kernels
 from twofold.codegen.gemm_shapes import first_tier
 from twofold.codegen.kernels.windows import geometry
@@ -41,6 +49,23 @@ NARROW = [
     (2, (4, 5, 6), 3, 1, 3, (2, 3, 2), (1, 2, 3), (2, 1, 1)),
     (1, (5, 4), 33, 6, 2, (1, 1), (1, 1), (1, 1)),
     (2, (33, 35), 3, 2, 5, (5, 5), (2, 2), (1, 1)),  # several boxes
+]
+# In groups, whose number comes first; channels and outputs are those of a group
+GROUPED = [
+    (9, (1, (6, 7), 16, 16, (3, 3), (1, 1), (1, 1))),  # copied in several runs of groups
+    (2, (1, (6, 5), 32, 40, (3, 2), (2, 1), (1, 2))),
+    (3, (2, (5, 9), 6, 24, (3, 3), (1, 1), (1, 1))),  # two vectors of outputs
+    (6, (2, (33, 40), 4, 4, (3, 3), (1, 1), (1, 1))),  # several blocks of places, in two images and two bundles
+    (5, (1, (1100,), 8, 2, (3,), (2,), (1,))),  # places of one line
+    (3, (2, (5, 6, 7), 8, 3, (2, 3, 2), (1, 2, 1), (2, 1, 1))),
+    (2, (3, (4, 5), 12, 7, (5, 5), (2, 1), (1, 1))),
+]
+# Several small images, much of whose windows is padding, in the form of NARROW
+SMALL = [
+    (16, (5, 6), 20, 40, 1, (3, 3), (1, 1), (1, 1)),
+    (21, (4, 17), 6, 35, 2, (3, 4), (2, 1), (1, 2)),  # two boxes of images, and two of a line
+    (8, (3, 3), 70, 33, 1, (5, 5), (1, 1), (1, 1)),  # blocks of the sum of which nothing lies inside
+    (12, (2, 3, 4), 9, 33, 1, (3, 3, 3), (1, 2, 1), (1, 1, 1)),
 ]
 ids = {"ids": lambda v: getattr(v, "name", None)}
 
@@ -101,7 +126,7 @@ def test_the_gradient_of_filters_is_summed_in_shares(case, dtype):
 
 
 @pytest.mark.parametrize("dtype", FLOATS, **ids)
-@pytest.mark.parametrize("groups, case", [(2, CASES[1]), (3, CASES[2]), (5, CASES[5]), (8, CASES[-1])])
+@pytest.mark.parametrize("groups, case", [(2, CASES[1]), (3, CASES[2]), (5, CASES[5]), (8, CASES[-1]), *GROUPED])
 def test_a_group_is_a_convolution_of_its_own_to_the_bit(case, groups, dtype):
     n, sizes, c, o, kernel, strides, dilations = case
     for padding in ("VALID", "SAME"):
@@ -121,10 +146,37 @@ def test_a_group_is_a_convolution_of_its_own_to_the_bit(case, groups, dtype):
             np.testing.assert_array_equal(of_w[..., outputs], own)
 
 
-def drawn_narrow(case, dtype, padding):
+@pytest.mark.parametrize("groups, case", [GROUPED[3], GROUPED[5]], ids=["2-D", "3-D"])
+def test_groups_on_any_number_of_threads_and_images(groups, case):
+    """Also where it is known only when a program runs how many images there are."""
+    n, sizes, c, o, kernel, strides, dilations = case
+    window = {"strides": strides, "dilations": dilations, "padding": "SAME"}
+    x, w = draw(0, n, *sizes, groups * c), draw(1, *kernel, c, groups * o)
+    ct = draw(2, *ops.conv(tf.constant(x), tf.constant(w), **window).shape)
+
+    def gradients(x, w, ct):
+        return (ops.conv(x, w, **window), ops.conv_input_grad(ct, w, input_shape=x.shape[1:], **window),
+                ops.conv_filter_grad(x, ct, filter_shape=w.shape, **window))
+
+    expected = [y.numpy() for y in gradients(*(tf.constant(a) for a in (x, w, ct)))]
+    signature = [tf.TensorSpec([None, *a.shape[1:]] if a is not w else a.shape, tf.float32) for a in (x, w, ct)]
+    before = tf.config.threading.get_intra_op_parallelism_threads()
+    for threads in (1, 2, 3):
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+        try:
+            compiled = tf.function(gradients, input_signature=signature)
+            for way in (gradients, compiled):
+                for y, want in zip(way(*(tf.constant(a) for a in (x, w, ct))), expected, strict=True):
+                    np.testing.assert_array_equal(y.numpy(), want)
+        finally:
+            tf.config.threading.set_intra_op_parallelism_threads(before)
+
+
+def drawn_narrow(case, dtype, padding, filters=None):
     """Images, filters, and the window; and what a convolution gives: of each group the product of its windows."""
     n, sizes, c, o, groups, window, strides, dilations = case
     x, w = draw(0, n, *sizes, groups * c, dtype=dtype), draw(1, *window, c, groups * o, dtype=dtype)
+    w = w if filters is None else filters
     extents = [(k - 1) * d + 1 for k, d in zip(window, dilations, strict=True)]
     counts = [-(-size // s) for size, s in zip(sizes, strides, strict=True)]
     totals = [max((count - 1) * s + e - size, 0) if padding == "SAME" else 0
@@ -157,6 +209,30 @@ def test_few_outputs_are_the_product_of_their_windows_to_the_bit(case, padding, 
             np.testing.assert_array_equal(ops.conv(tf.constant(x), tf.constant(w), **window).numpy(), expected)
         finally:
             tf.config.threading.set_intra_op_parallelism_threads(before)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, **ids)
+@pytest.mark.parametrize("case", SMALL)
+def test_what_padding_would_be_multiplied_with_changes_nothing_but_where_it_is_not_finite(case, dtype):
+    x, w, expected, window = drawn_narrow(case, dtype, "SAME")
+    assert conv_inside_shapes.suits(geometry(x.shape, expected.shape[1:-1], w.shape[:-2], window), w.shape[-1], case[4],
+                                    dtype)
+    before = tf.config.threading.get_intra_op_parallelism_threads()
+    for threads in (1, 2, 3):
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+        try:
+            np.testing.assert_array_equal(ops.conv(tf.constant(x), tf.constant(w), **window).numpy(), expected)
+        finally:
+            tf.config.threading.set_intra_op_parallelism_threads(before)
+    ct = draw(2, *expected.shape, dtype=dtype)
+    for bad in (0.5, np.inf, np.nan):  # of the first tap, of the last output
+        w.reshape(-1, w.shape[-1])[0, -1] = bad
+        x, w, expected, window = drawn_narrow(case, dtype, "SAME", w)
+        np.testing.assert_array_equal(ops.conv(tf.constant(x), tf.constant(w), **window).numpy(), expected)
+        assert np.isnan(expected).any() == (bad != 0.5)
+        grad = functools.partial(ops.conv_input_grad, input_shape=x.shape[1:], **window)
+        one_by_one = [grad(tf.constant(ct[n:n + 1]), tf.constant(w)).numpy() for n in range(case[0])]
+        np.testing.assert_array_equal(grad(tf.constant(ct), tf.constant(w)).numpy(), np.concatenate(one_by_one))
 
 
 @pytest.mark.parametrize("dtype", FLOATS, **ids)
@@ -272,6 +348,55 @@ def test_few_outputs_in_lockstep_give_the_same_bits(shape, case, monkeypatch):
         work = np.full(cut.work, np.nan, np.float32)
         in_lockstep(cut, shape, out, x, right, memory(work), *cut.integers)
         np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("shape", [gemm.Tiling(4, (3, 2, 1), True), gemm.Tiling(8, (14, 8, 4), True),
+                                   first_tier(gemm.Tiling(4, (14, 8, 4), True))], ids=["4", "8", "first tier"])
+def test_groups_in_lockstep_give_the_same_bits(shape, monkeypatch):
+    """Vectors of other widths, which take one element of a window of two vectors of outputs, two, and four."""
+    for groups, inner, columns in ((2, 8, 6), (3, 4, 4), (3, 4, 2)):
+        x, w = draw(0, 1, 3, 5, groups * inner), draw(1, 3, 2, inner, groups * columns)
+        window = {"strides": (1, 2), "dilations": (1, 1), "padding": "SAME"}
+        expected = ops.conv(tf.constant(x), tf.constant(w), **window).numpy()
+        ct, g = draw(2, *expected.shape), geometry(x.shape, expected.shape[1:-1], w.shape[:-2], window)
+        with monkeypatch.context() as patched:
+            for module in (conv_shapes, conv_grouped_shapes):
+                patched.setattr(module, "tiling", lambda _: shape)
+            forward = conv_shapes.forward(g, w.shape[-1], groups, dt.float32)
+            cut = conv_grouped_shapes.filters(g, w.shape[-1], groups, 1, dt.float32, 2)
+        out, work = np.full_like(expected, np.nan), np.full(forward.work, np.nan, np.float32)
+        in_lockstep(forward, shape, out, x, w, memory(work), gemm.DIRECT, *forward.integers[1:])
+        np.testing.assert_array_equal(out, expected)
+        gradient, work = np.full(w.shape, np.nan, np.float32), np.full(cut.work, np.nan, np.float32)
+        in_lockstep(cut, shape, gradient, x, ct, memory(work), *cut.integers)
+        expected = ops.conv_filter_grad(tf.constant(x), tf.constant(ct), filter_shape=w.shape, **window).numpy()
+        np.testing.assert_array_equal(gradient, expected)
+
+
+@pytest.mark.parametrize("shape", [gemm.Tiling(4, (3, 2, 1), True), gemm.Tiling(8, (14, 8, 4), True),
+                                   first_tier(gemm.Tiling(8, (14, 8, 4), True))], ids=["4", "8", "first tier"])
+@pytest.mark.parametrize("bad", [1.0, np.inf], ids=str)
+def test_small_images_in_lockstep_give_the_same_bits(bad, shape, monkeypatch):
+    """A kernel does nothing where another one does all, which depends on what filters are."""
+    case = (9, (2, 3), 9, 9, 2, (3, 4), (1, 2), (1, 1))
+    w = draw(1, 3, 4, 9, 18)
+    w[0, 0, 0, 0] = bad
+    x, w, expected, window = drawn_narrow(case, dt.float32, "SAME", w)
+    g = geometry(x.shape, expected.shape[1:-1], w.shape[:-2], window)
+    with monkeypatch.context() as patched:
+        for module in (conv_shapes, conv_inside_shapes):
+            patched.setattr(module, "tiling", lambda _: shape)
+        inside = conv_inside_shapes.forward(g, 18, 2, dt.float32)
+        forward = conv_shapes.forward(g, 18, 2, dt.float32, unless=True)
+    assert inside.packs[1:] == forward.packs[1:]
+    for cut in (inside, forward):
+        integers, panels, room = cut.packs
+        out, right = np.full_like(expected, 7), np.full(room, np.nan, np.float32)
+        kernel = kernels(dt.float32, shape, "panels")["panels"]
+        assert lockstep.run(kernel, panels, [memory(right), memory(w), *integers]) == 0
+        work = [memory(np.full(cut.work, np.nan, np.float32))] if cut is forward else []
+        in_lockstep(cut, shape, out, x, right, *work, *cut.integers)
+        np.testing.assert_array_equal(out, expected if (cut is inside) == (bad == 1.0) else np.full_like(out, 7))
 
 
 def memory(x, at=0):

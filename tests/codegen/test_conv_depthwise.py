@@ -25,6 +25,8 @@ CASES = [
     (2, (6, 9), 5, (1, 2), (3, 2), (1, 1)),  # pixels that no tap falls on
     (3, (61,), 17, (9,), (1,), (1,)),
     (2, (4, 5, 19), 20, (2, 3, 3), (1, 2, 1), (1, 1, 1)),
+    (2, (8, 13), 19, (4, 3), (2, 2), (1, 1)),  # the last pixel of a place is the first of the next one
+    (1, (9, 16), 18, (3, 3), (2, 4), (1, 2)),
 ]
 
 
@@ -98,7 +100,7 @@ def in_lockstep(cut, shape, out, x, b):
     assert lockstep.run(kernel, cut.total, [*given, *cut.integers]) == 0
 
 
-@pytest.mark.parametrize("case", [CASES[3], CASES[7]], ids=["strides", "3-D"])
+@pytest.mark.parametrize("case", [CASES[3], CASES[7], CASES[8]], ids=["strides", "3-D", "by two"])
 @pytest.mark.parametrize(("shape", "threads"), [(gemm.Tiling(4, (3, 2, 1), True), 5),
                                                 (gemm.Tiling(16, (14, 8, 4), True), 1)], ids=["4", "16"])
 def test_lockstep_gives_the_same_bits(shape, case, threads, monkeypatch):
