@@ -15,14 +15,15 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from twofold.ir.errors import InternalError, ResourceExhaustedError
 
-from . import cuda_driver, locks
+from . import cuda_driver, cuda_timeline, locks
 from .calls import address_of
 from .cuda_driver import CudaError, Driver
 
@@ -187,7 +188,8 @@ class Gpu:
         out = self.empty(array.shape, array.dtype)
         array = np.ascontiguousarray(array)
         if array.nbytes:
-            with self:  # pageable memory of the host may be written again at once: the driver has copied it by then
+            # pageable memory of the host may be written again at once: the driver has copied it by then
+            with self.copying("copy to the GPU", array.nbytes):
                 self.driver.cuMemcpyHtoDAsync_v2(out.address, address_of(array), array.nbytes, self.stream)
         return out
 
@@ -195,7 +197,7 @@ class Gpu:
         """An array of the host with the elements, after all work handed in before."""
         out = np.empty(array.shape, array.dtype)
         if out.nbytes:
-            with self:
+            with self.copying("copy from the GPU", out.nbytes):
                 self.driver.cuMemcpyDtoHAsync_v2(address_of(out), array.address, out.nbytes, self.stream)
         self.wait()
         return out
@@ -204,11 +206,11 @@ class Gpu:
         """Another array on this GPU with the elements of one on any."""
         out = self.empty(array.shape, array.dtype)
         if array.nbytes and array.gpu is self:
-            with self:
+            with self.copying("copy on the GPU", array.nbytes):
                 self.driver.cuMemcpyDtoDAsync_v2(out.address, array.address, array.nbytes, self.stream)
         elif array.nbytes:
             array.gpu.wait()
-            with self:
+            with self.copying(f"copy from GPU:{array.gpu.index}", array.nbytes):
                 self.driver.cuMemcpyPeerAsync(out.address, self.context, array.address, array.gpu.context, array.nbytes,
                                               self.stream)
             self.wait()  # the other GPU may give the memory to somebody else
@@ -221,6 +223,21 @@ class Gpu:
         return self.copy_to(memory)
 
     # -- work -------------------------------------------------------------------------------------
+    @contextmanager
+    def copying(self, what: str, size: int) -> Iterator[None]:
+        """A block that hands in a copy of so many bytes."""
+        timeline = cuda_timeline.watching()
+        with self:
+            if timeline is None:
+                yield
+            else:
+                with timeline.span(self, self.stream, what, size):
+                    yield
+
+    def stream_name(self, stream: ctypes.c_void_p) -> str:
+        """What a stream is for."""
+        return "work"
+
     def wait(self) -> None:
         """Waits until all work that was handed in is done.
 

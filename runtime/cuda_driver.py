@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from ctypes import POINTER, c_char, c_char_p, c_int, c_size_t, c_ubyte, c_uint, c_uint64, c_void_p
+from ctypes import POINTER, c_char, c_char_p, c_float, c_int, c_size_t, c_ubyte, c_uint, c_uint64, c_void_p
 from typing import Any
 
 from . import locks
@@ -55,6 +55,9 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuEventCreate": (POINTER(_HANDLE), c_uint),
     "cuEventDestroy_v2": (_HANDLE,),
     "cuEventRecord": (_HANDLE, _HANDLE),
+    "cuEventQuery": (_HANDLE,),
+    "cuEventSynchronize": (_HANDLE,),
+    "cuEventElapsedTime": (POINTER(c_float), _HANDLE, _HANDLE),
     "cuModuleLoadData": (POINTER(_HANDLE), c_char_p),
     "cuModuleGetFunction": (POINTER(_HANDLE), _HANDLE, c_char_p),
     "cuFuncGetAttribute": (POINTER(c_int), c_int, _HANDLE),

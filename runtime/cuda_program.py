@@ -27,9 +27,10 @@ from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
-from . import locks
+from . import cuda_timeline, locks
 from .cuda_code import LoadedKernel, function
 from .cuda_device import Allocation, DeviceArray, Gpu
+from .cuda_timeline import Launched
 from .failures import failure
 
 if TYPE_CHECKING:
@@ -77,6 +78,14 @@ class _DeviceCopy(NamedTuple):
     to: _BufferPlace | _SlotPlace
     source: _BufferPlace | _SlotPlace
     size: int
+
+
+def _told(one: _KernelLaunch | _DeviceCopy) -> tuple[Launched | str, int]:
+    """A launch or a copy as timelines tell of it, and the bytes that it copies."""
+    if isinstance(one, _DeviceCopy):
+        return "copy on the GPU", one.size
+    takes = one.function.resources
+    return Launched(one.step, one.grid, one.block, takes.registers, takes.shared), 0
 
 
 class _LaunchSequence:
@@ -312,12 +321,17 @@ class _CudaRun:
                     self.tree(part.before)
 
     def line(self, line: _LaunchSequence) -> None:
-        graph = line.graph(self)
+        timeline = cuda_timeline.watching()
+        graph = line.graph(self) if timeline is None else None
         if graph is not None:
             self.driver.cuGraphLaunch(graph.handle, self.gpu.stream)
-        else:
+        elif timeline is None:
             for one in line.work:
                 self.hand_in(one, self.gpu.stream)
+        else:
+            for one in line.work:
+                with timeline.span(self.gpu, self.gpu.stream, *_told(one)):
+                    self.hand_in(one, self.gpu.stream)
         if line.checked:
             self.check()
 

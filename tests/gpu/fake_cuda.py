@@ -66,6 +66,10 @@ class FakeCuda:
         """Bytes that are allocated on a device, and that no call has freed."""
         return self._driver.held(device)
 
+    def handles_of(self, kind: str) -> int:
+        """How many handles of a kind, such as "Event", the caller has and has not given back."""
+        return sum(type(thing).__name__ == kind for thing in self._driver.handles.values())
+
     def settle(self) -> None:
         """Does all work that streams were given, as if much time went by."""
         with self._driver.lock:

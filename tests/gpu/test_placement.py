@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -435,21 +437,62 @@ def test_the_example_trains_to_the_same_losses(fake: Any, monkeypatch: pytest.Mo
     assert losses[0] == losses[1] == losses[2] == losses[3]
 
 
-def test_profiles_of_what_runs_on_a_gpu(fake: Any, tmp_path: Path) -> None:
-    f = tf.function(lambda x: tf.reduce_sum(tf.exp(x) * 2.0))
-    x = some(30, 20).gpu()
-    tf.profiler.experimental.start(str(tmp_path))
-    f(x)
-    y = x + 1
-    tf.profiler.experimental.stop()
-    assert y.device == GPU and list(tmp_path.rglob("*.trace.json.gz"))
+def profiled(folder: Path, run: Any, **options: int) -> tuple[list[Any], dict[int, str]]:
+    """The rows of a profile of a call, and the names of their processes."""
+    with tf.profiler.experimental.Profile(str(folder), tf.profiler.experimental.ProfilerOptions(**options)):
+        run()
+    [path] = folder.rglob("*.trace.json.gz")
+    rows = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    names = {r["pid"]: r["args"]["name"] for r in rows if r["name"] == "process_name"}
+    return [r for r in rows if r["ph"] == "X"], names
 
 
-def test_pages_of_what_runs_on_a_gpu(fake: Any, tmp_path: Path) -> None:
+def test_profiles_show_what_a_gpu_did(fake: Any, tmp_path: Path) -> None:
+    f = tf.function(lambda x: tf.cumsum(tf.reduce_sum(tf.exp(x) * 2.0, 1)))
     x = some(30, 20).gpu()
-    f = tf.function(lambda x: tf.reduce_sum(tf.exp(x) * 2.0)).get_concrete_function(x)
-    f.to_html(x, path=tmp_path / "page.html")
-    assert "exp" in (tmp_path / "page.html").read_text()
+    for _ in range(4):
+        f(x)  # from now on it is one graph of the driver's
+
+    def run() -> None:
+        f(x)
+        (x + 1).numpy()
+        some(3).gpu()
+    rows, names = profiled(tmp_path / "all", run)
+    there = [r for r in rows if names[r["pid"]] == "/device:GPU:0"]
+    assert [r["name"] for r in there if r["cat"] == "kernel"] == ["exp, multiply, reduce_sum", "cumsum", "add"]
+    assert [r["args"]["bytes"] for r in there if r["cat"] == "copy"] == [4, 30 * 20 * 4, 3 * 4]  # the number first
+    first = there[0]
+    assert "test_placement.py:" in first["args"]["lines"] and first["args"]["threads"] >= 32
+    assert first["args"]["registers"] > 0
+    ends = [r["ts"] + r["dur"] for r in there]
+    assert all(end <= r["ts"] + 1e-6 for end, r in zip(ends, there[1:], strict=False))
+    host = {r["cat"] for r in rows if names[r["pid"]] == "twofold"}
+    assert host == {"function", "op"}  # kernels are where they ran
+    rows, names = profiled(tmp_path / "host", run, device_tracer_level=0)
+    assert list(names.values()) == ["twofold"] and {r["cat"] for r in rows} == {"function", "op"}
+    if fake is not None:
+        assert fake.handles_of("Event") == 0
+
+
+def test_pages_show_what_kernels_take_on_a_gpu(fake: Any, tmp_path: Path) -> None:
+    x = some(30, 20).gpu()
+
+    @tf.function
+    def f(x: Any) -> Any:
+        y = tf.reduce_sum(tf.exp(x) * 2.0)
+        return tf.numpy_function(np.cos, [y], tf.TensorSpec([], tf.float32)) + 1 if y > 0 else y
+    concrete = f.get_concrete_function(x)
+    page = concrete.to_html(x, path=tmp_path / "page.html")
+    [data] = re.findall(r'<script id="graph" type="application/json">(.*?)</script>', page, re.DOTALL)
+    assert "exp" in data and "time in kernels" in page and "on cuda sm_" in page
+    from twofold.eager.executing import backend_for
+    from twofold.tracer.page import timing, whole
+
+    backend = backend_for([x._memory])
+    compiled, kernels, _ = whole.compiled_kernels(concrete.graph, backend=backend)
+    spent = timing.measure(compiled, kernels, [x._memory], backend)
+    assert len(kernels) >= 2 and all(k.seconds is not None for k in kernels) and len(spent) >= 1
+    assert any(k.seconds for k in kernels)
 
 
 def test_functions_are_verified(fake: Any) -> None:
