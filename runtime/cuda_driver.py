@@ -46,6 +46,8 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuMemcpyDtoHAsync_v2": (c_void_p, _ADDRESS, c_size_t, _HANDLE),
     "cuMemcpyDtoDAsync_v2": (_ADDRESS, _ADDRESS, c_size_t, _HANDLE),
     "cuMemcpyPeerAsync": (_ADDRESS, _HANDLE, _ADDRESS, _HANDLE, c_size_t, _HANDLE),
+    "cuMemHostAlloc": (POINTER(c_void_p), c_size_t, c_uint),
+    "cuMemFreeHost": (c_void_p,),
     "cuMemsetD8Async": (_ADDRESS, c_ubyte, c_size_t, _HANDLE),
     "cuStreamCreate": (POINTER(_HANDLE), c_uint),
     "cuStreamSynchronize": (_HANDLE,),
