@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from twofold.codegen.backend import Backend
     from twofold.runtime.program import Executable, Improve, KnownSizes
 
-__all__ = ["backend_for", "executable", "execute", "execute_on", "failed", "failed_alone", "place", "Host",
+__all__ = ["backend_for", "executable", "execute", "execute_on", "failed", "failed_alone", "on_backend", "place",
+           "Host",
            "NodeFailure"]
 
 #: says on which backend a run with this memory takes place; None for the processor
@@ -96,7 +97,12 @@ def _placed(program: Executable, arrays: Sequence[Any]) -> tuple[Executable, Seq
     devices.placed(program.graph.name, getattr(getattr(backend, "gpu", None), "index", None))
     if backend is cpu:
         arrays = [cuda.copy_from(a) for a in arrays]
-    return program if program.backend is backend else program.on(backend, Host(backend)), arrays
+    return on_backend(program, backend), arrays
+
+
+def on_backend(program: Executable, backend: Backend) -> Executable:
+    """The program for a backend."""
+    return program if program.backend is backend else program.on(backend, Host(backend))
 
 
 def failed_alone(failure: NodeFailure, op: Op, inputs: Sequence[Tensor]) -> Exception:

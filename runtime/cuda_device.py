@@ -19,8 +19,8 @@ import ctypes
 import functools
 import math
 import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -32,7 +32,7 @@ from .calls import address_of
 from .cuda_driver import CudaError, Driver
 from .cuda_pinned import PIECE, PinnedPool
 
-__all__ = ["Allocation", "DeviceArray", "Gpu", "MemoryStatistics", "gpu", "gpus", "whole_units"]
+__all__ = ["Allocation", "DeviceArray", "Gpu", "MemoryStatistics", "array_of", "gpu", "gpus", "whole_units"]
 
 _CAPABILITY = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
 _PROCESSORS = 16  # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
@@ -115,13 +115,43 @@ class Gpu:
             ResourceExhaustedError: there is not enough.
         """
         size = whole_units(size)
-        with self._memory:
-            idle = self._idle.get(size)
-            address = idle.pop() if idle else 0
-            self._kept -= size if address else 0
-        address = address or self.new(size, self.stream)
-        self.count(size)
+        [address] = self.take([size])
         return Allocation(self, address, size)
+
+    def take(self, sizes: Sequence[int]) -> list[int]:
+        """The addresses of memory of these sizes, which are whole units, for who gives it back.
+
+        Raises:
+            ResourceExhaustedError: there is not enough.
+        """
+        addresses = []
+        with self._memory:
+            for size in sizes:
+                idle = self._idle.get(size)
+                if idle:
+                    addresses.append(idle.pop())
+                    self._kept -= size
+                    self._in_use += size
+                else:
+                    addresses.append(0)
+            if self._in_use > self._peak:
+                self._peak = self._in_use
+        if 0 in addresses:
+            self._complete(addresses, sizes)
+        return addresses
+
+    def _complete(self, addresses: list[int], sizes: Sequence[int]) -> None:
+        """Puts new memory where there is none; if there is not enough, all is given back."""
+        try:
+            for n, size in enumerate(sizes):
+                if not addresses[n]:
+                    addresses[n] = self.new(size, self.stream)
+                    self.count(size)
+        except BaseException:
+            for address, size in zip(addresses, sizes, strict=True):
+                if address:
+                    self.give_back(address, size)
+            raise
 
     def count(self, change: int) -> None:
         """Notes that arrays hold more memory, or less."""
@@ -217,7 +247,7 @@ class Gpu:
             return
         array = np.ascontiguousarray(array)
         if array.nbytes <= _AT_ONCE:
-            with self.copying("copy to the GPU", array.nbytes, stream):
+            with self, self.copying("copy to the GPU", array.nbytes, stream):
                 self.driver.cuMemcpyHtoDAsync_v2(address, address_of(array), array.nbytes, stream)
             return
         flat = array.reshape(-1).view(np.uint8)
@@ -240,13 +270,39 @@ class Gpu:
         Raises:
             InternalError: some of that has failed.
         """
-        out = np.empty(shape, dtype)
-        if not out.nbytes:
-            self.wait()
-            return out
-        with self:
-            self._receive(address, out.reshape(-1).view(np.uint8))
+        [out] = self.read_all([(address, dtype, shape)])
         return out
+
+    def read_all(self, places: Sequence[tuple[int, np.dtype, tuple[int, ...]]]) -> list[np.ndarray]:
+        """What lies in several places, after all work handed in before, for which it waits once.
+
+        Args:
+            places: addresses, with dtypes and shapes.
+        Raises:
+            InternalError: some of the work has failed.
+        """
+        arrays = [np.empty(shape, dtype) for _, dtype, shape in places]
+        flat = [a.reshape(-1).view(np.uint8) for a in arrays]
+        total = sum([a.size for a in flat])
+        with self:
+            if total > PIECE:
+                for (address, _, _), out in zip(places, flat, strict=True):
+                    self._receive(address, out)
+                return arrays
+            with self.pinned.block(total or 1) as block:
+                at = 0
+                for (address, _, _), out in zip(places, flat, strict=True):
+                    if out.size:
+                        with self.copying("copy from the GPU", out.size, self.stream):
+                            self.driver.cuMemcpyDtoHAsync_v2(block.address + at, address, out.size, self.stream)
+                        at += out.size
+                block.is_used(self.stream)
+                self.wait()
+                at = 0
+                for out in flat:
+                    out[:] = block.bytes[at:at + out.size]
+                    at += out.size
+        return arrays
 
     def _receive(self, address: int, out: np.ndarray) -> None:
         """Copies bytes to an array of the host, piece by piece: one is put there while the next is under way."""
@@ -272,11 +328,11 @@ class Gpu:
         """Another array on this GPU with the elements of one on any."""
         out = self.empty(array.shape, array.dtype)
         if array.nbytes and array.gpu is self:
-            with self.copying("copy on the GPU", array.nbytes, self.stream):
+            with self, self.copying("copy on the GPU", array.nbytes, self.stream):
                 self.driver.cuMemcpyDtoDAsync_v2(out.address, array.address, array.nbytes, self.stream)
         elif array.nbytes:
             array.gpu.wait()
-            with self.copying(f"copy from GPU:{array.gpu.index}", array.nbytes, self.stream):
+            with self, self.copying(f"copy from GPU:{array.gpu.index}", array.nbytes, self.stream):
                 self.driver.cuMemcpyPeerAsync(out.address, self.context, array.address, array.gpu.context, array.nbytes,
                                               self.stream)
             self.wait()  # the other GPU may give the memory to somebody else
@@ -289,16 +345,10 @@ class Gpu:
         return self.copy_to(memory)
 
     # -- work -------------------------------------------------------------------------------------
-    @contextmanager
-    def copying(self, what: str, size: int, stream: ctypes.c_void_p) -> Iterator[None]:
+    def copying(self, what: str, size: int, stream: ctypes.c_void_p) -> AbstractContextManager[None]:
         """A block that hands in a copy of so many bytes on a stream."""
         timeline = cuda_timeline.watching()
-        with self:
-            if timeline is None:
-                yield
-            else:
-                with timeline.span(self, stream, what, size):
-                    yield
+        return nullcontext() if timeline is None else timeline.span(self, stream, what, size)
 
     def stream_name(self, stream: ctypes.c_void_p) -> str:
         """What a stream is for."""
@@ -341,6 +391,14 @@ class Allocation:
 
     def __del__(self) -> None:
         self.gpu.give_back(self.address, self.size)
+
+
+def array_of(owner: Allocation, shape: tuple[int, ...], dtype: np.dtype, size: int, nbytes: int) -> DeviceArray:
+    """A `DeviceArray` at the beginning of some memory, whose elements and bytes are counted."""
+    made = DeviceArray.__new__(DeviceArray)
+    made.owner, made.address, made.shape, made.dtype, made.size, made.nbytes = (
+        owner, owner.address, shape, dtype, size, nbytes)
+    return made
 
 
 class DeviceArray:

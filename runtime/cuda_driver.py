@@ -117,6 +117,10 @@ class Driver:
         result: int = self._status[name](*args)
         return result
 
+    def address(self, name: str) -> int:
+        """The address of the function `name`, for machine code."""
+        return ctypes.cast(getattr(self._library, name), c_void_p).value or 0
+
     def explained(self, name: str, status: int) -> str:
         """A status of the function `name` in words."""
         texts = []

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from .cuda_device import Gpu
 
 __all__ = ["PhysicalDevice", "LogicalDevice", "Request", "details", "device", "full_name", "log_placement",
-           "logical_devices", "memory_info", "number_of", "physical_devices", "placed", "require_gpu", "requested",
-           "reset_memory_stats", "soft_placement", "set_soft_placement", "when_asked", "FULL_NAME"]
+           "logs_placement", "logical_devices", "memory_info", "number_of", "physical_devices", "placed", "require_gpu",
+           "requested", "reset_memory_stats", "soft_placement", "set_soft_placement", "when_asked", "FULL_NAME"]
 
 _TASK = "/job:localhost/replica:0/task:0"
 FULL_NAME = f"{_TASK}/device:CPU:0"
@@ -250,6 +250,11 @@ def log_placement(enabled: bool) -> None:
     _logged = bool(enabled)
     _start()
     native.change_tracers(1 if _logged else -1)
+
+
+def logs_placement() -> bool:
+    """Whether it is told where what runs."""
+    return _logged
 
 
 def placed(what: str, index: int | None) -> None:

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -238,6 +239,15 @@ CHECKED = {
     "labels": lambda: tf.nn.sparse_softmax_cross_entropy_with_logits(tf.constant([0, FAR]), tf.ones([2, 3])),
     "in a loop": lambda: tf.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + tf.gather([1.0, 2.0], i * FAR)),
                                        [0, 0.0]),
+    "an item of a loop": lambda: tf.while_loop(
+        lambda i, s: i < 3, lambda i, s: (i + 1, s + tf.constant([[1.0], [2.0]])[tf.gather([0, 1], i * FAR)]),
+        [0, tf.zeros([1])]),
+    "a flag": lambda: tf.cond(tf.gather([False, True], FAR), lambda: tf.gather([1.0], FAR), lambda: 2.0),
+    "segments": lambda: tf.exp(tf.math.segment_sum(tf.ones([3]), tf.constant([0, FAR, 1]))),
+    "any segments": lambda: tf.gather([1, 2], tf.math.unsorted_segment_sum(tf.range(3), tf.constant([0, FAR, 1]), 2)),
+    "the first of several": lambda: tf.while_loop(
+        lambda i, s: tf.reduce_max(tf.gather([1, 2, 3], [i, 0])) < 3,
+        lambda i, s: (i + tf.reduce_max(tf.gather([FAR, FAR], [i + 7, 0])), s + 1.0), [0, 0.0]),
     "divided": lambda: tf.gather(tf.ones([9]), tf.constant([4, 5]) // tf.constant([0, 1])),
 }
 
@@ -252,6 +262,20 @@ def test_checks_come_before_what_relies_on_them(fake: Any, name: str, compiled: 
         told.append(str(failure.value).splitlines()[0])
     assert told[0] == told[1] and (fake is None or fake.findings == [])
     assert same(tf.ones([3]).gpu() + 1, tf.fill([3], 2.0))
+
+
+def test_items_of_loops(fake: Any) -> None:
+    """Places that a round computes right before it reads or writes there."""
+    @tf.function
+    def f(x: Any, n: Any) -> Any:
+        total, out = tf.zeros([2]), tf.TensorArray(tf.float32, n, element_shape=[2])
+        for i in tf.range(n):
+            total += x[(i * i + 1) % 5] * x[(i + 3) % 5]
+            out = out.write((i * 2) % n, total + x[i])
+        return total, out.stack()
+    x, n = some(5, 2), tf.constant(5)
+    assert all(same(a, b) for a, b in zip(f(x.gpu(), n), f(x, n), strict=True))
+    assert fake is None or fake.findings == []
 
 
 def test_too_little_memory(fake: Any) -> None:
@@ -296,6 +320,63 @@ def test_steps_become_one_graph_of_the_driver(fake: Any) -> None:
     launches, graphs = fake.calls["cuLaunchKernel"], fake.counts["graph_launches"]
     f(x, y)
     assert (fake.counts["graph_launches"], fake.calls["cuLaunchKernel"]) == (graphs + 1, launches)
+
+
+def test_calls_that_come_again(fake: Any) -> None:
+    """They hand in one launch, and see whatever makes a call another one."""
+    w = tf.Variable(some(3).gpu())
+
+    @tf.function
+    def f(x: Any, by: Any = 2.0) -> Any:
+        return {"y": x * w * by, "none": None}
+
+    def plain(x: Any, by: float = 2.0) -> np.ndarray:
+        return x.numpy() * w.numpy() * np.float32(by)
+    x, other = some(3, seed=1).gpu(), some(2, 3, seed=2).gpu()
+    for _ in range(4):
+        assert same(f(x)["y"], plain(x))
+    if fake is not None:
+        before = dict(fake.calls)
+        result = f(x)
+        assert {name: n - before.get(name, 0) for name, n in fake.calls.items() if n != before.get(name, 0)} == {
+            "cuCtxSetCurrent": 1, "cuLaunchKernel": 1}
+        assert result["none"] is None and result["y"].device == GPU
+    for _ in range(3):
+        assert same(f(other)["y"], plain(other)) and same(f(x, 3.0)["y"], plain(x, 3.0)) and same(f(x)["y"], plain(x))
+        assert same(f(x, by=4.0)["y"], plain(x, 4.0)) and same(f(x.cpu())["y"], plain(x))
+        with tf.device("/cpu:0"):
+            assert f(x)["y"].device == CPU
+        with tf.device("/gpu:0"):
+            assert f(x)["y"].device == GPU
+        with tf.GradientTape() as tape:
+            y = f(x)["y"]
+        assert same(tape.gradient(y, w), x.numpy() * 2)
+        w.assign_add(w)
+    tf.config.run_functions_eagerly(True)
+    try:
+        assert same(f(x)["y"], plain(x))
+    finally:
+        tf.config.run_functions_eagerly(False)
+
+
+def test_calls_of_several_threads_assign_one_after_another(fake: Any) -> None:
+    with tf.device("/gpu:0"):
+        total, one = tf.Variable(0.0), tf.constant(1.0)
+
+    @tf.function
+    def count(x: Any) -> Any:
+        return total.assign_add(x)
+    count(one)
+    seen: list[float] = []
+
+    def run() -> None:
+        seen.extend(float(count(one)) for _ in range(20))
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(seen) == list(range(2, 82)) and float(total) == 81
 
 
 # -- models and files ---------------------------------------------------------------------------------
