@@ -82,9 +82,9 @@ class SendingStream:
     def take_back(self, address: int, size: int) -> None:
         """Keeps memory that nothing refers to any more, until the work handed in so far has read it."""
         event, driver = ctypes.c_void_p(), self.gpu.driver
-        with self.gpu:
-            driver.status("cuEventCreate", ctypes.byref(event), _NO_TIMES)  # called where nobody could catch an error
-            driver.status("cuEventRecord", event, self.gpu.stream)
+        self.gpu.make_current()
+        driver.status("cuEventCreate", ctypes.byref(event), _NO_TIMES)
+        driver.status("cuEventRecord", event, self.gpu.stream)
         self.gpu.count(-size)
         with self._lock:
             self._idle.setdefault(size, deque()).append((address, event))
@@ -118,9 +118,9 @@ class Flight:
         """The arrays, for work that is handed in from now on, which waits for them."""
         gpu, event, self._event = self._gpu, self._event, ctypes.c_void_p()
         if event:
-            with gpu:
-                gpu.driver.status("cuStreamWaitEvent", gpu.stream, event, 0)  # an error comes again with the work
-                gpu.driver.status("cuEventDestroy_v2", event)
+            gpu.make_current()
+            gpu.driver.status("cuStreamWaitEvent", gpu.stream, event, 0)  # an error comes again with the work
+            gpu.driver.status("cuEventDestroy_v2", event)
         return tuple(self._arrays)
 
     def __del__(self) -> None:

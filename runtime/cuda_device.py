@@ -19,17 +19,18 @@ import ctypes
 import functools
 import math
 import weakref
+from collections import deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
-from twofold.ir.errors import InternalError, ResourceExhaustedError
+from twofold.ir.errors import ResourceExhaustedError
 
 from . import cuda_driver, cuda_timeline, locks
 from .calls import address_of
-from .cuda_driver import CudaError, Driver
+from .cuda_driver import Driver
 from .cuda_pinned import PIECE, PinnedPool
 
 __all__ = ["Allocation", "DeviceArray", "Gpu", "MemoryStatistics", "array_of", "gpu", "gpus", "whole_units"]
@@ -40,7 +41,15 @@ _KEPT = 4  # CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
 _APART = 1  # CU_STREAM_NON_BLOCKING: does not wait for the stream that others use by default
 _UNIT = 256  # bytes: sizes of allocations are multiples of it, as their addresses are
 _IDLE = 0.25  # of a GPU's memory that may be kept for later
+_TOLD = 16  # ops that the error of a GPU names, of what was handed in last
 _AT_ONCE = 1 << 16  # bytes from the host up to which the driver copies them aside, and waits for nothing
+
+
+class HandedIn(Protocol):
+    """Work that a GPU was given."""
+
+    def ops(self) -> list[str]:
+        """The ops that it does, each with the user's line."""
 
 
 class MemoryStatistics(NamedTuple):
@@ -64,6 +73,7 @@ class Gpu:
         copies: a stream for copies that are to run beside work.
         recording: a stream that does nothing but tell the driver what graphs are made of.
         pinned: memory of the host for copies.
+        handed: the last work that was handed in since some was waited for.
         keepers: who keeps memory of it besides, and has a method `free` that gives that back.
     """
 
@@ -79,6 +89,8 @@ class Gpu:
         self.pinned = PinnedPool(driver)
         self.keepers: weakref.WeakSet[Any] = weakref.WeakSet()
         driver.cuDevicePrimaryCtxRetain(ctypes.byref(self.context), self.handle)
+        self.handed: deque[HandedIn] = deque(maxlen=_TOLD)
+        driver.tellers.append(self._tell)
         self.lock = locks.RLock()  # of who hands in work that belongs together
         self._memory = locks.RLock()  # of the numbers below
         self._idle: dict[int, list[int]] = {}  # addresses by size
@@ -103,6 +115,10 @@ class Gpu:
 
     def __exit__(self, *exc: object) -> None:
         """Leaves it current: each use says which it means."""
+
+    def make_current(self) -> None:
+        """The same for who could tell nobody of an error."""
+        self.driver.status("cuCtxSetCurrent", self.context)
 
     def __repr__(self) -> str:
         return f"<GPU {self.index}: {self.name}>"
@@ -174,7 +190,7 @@ class Gpu:
         if status == cuda_driver.OUT_OF_MEMORY:
             self._exhausted(size)
         if status:
-            raise CudaError(self.driver.explained("cuMemAllocAsync", status), status)
+            raise self.driver.error("cuMemAllocAsync", status)
         return address.value
 
     def give_back(self, address: int, size: int) -> None:
@@ -190,7 +206,7 @@ class Gpu:
 
     def free(self, address: int) -> None:
         """Gives memory to the driver, behind the work that was handed in."""
-        self.driver.status("cuCtxSetCurrent", self.context)  # called where nobody could catch an error
+        self.make_current()
         self.driver.status("cuMemFreeAsync", address, self.stream)
 
     def _exhausted(self, size: int) -> NoReturn:
@@ -366,9 +382,13 @@ class Gpu:
     def _require(self, function: str, status: int) -> None:
         """Raises the error of what waited for work, if that has failed."""
         if status:
-            raise InternalError(None, None, f"GPU:{self.index} ({self.name}) has failed: "
-                                            f"{self.driver.explained(function, status)}. "
-                                            "The driver runs nothing more in this process.")
+            raise self.driver.error(function, status)
+        self.handed.clear()
+
+    def _tell(self) -> list[str]:
+        """The ops of the work that was handed in since it was last waited for, each with the user's line."""
+        told = list(dict.fromkeys(op for work in list(self.handed) for op in work.ops()))
+        return told if len(told) <= _TOLD else [*told[-_TOLD:], "and others before"]
 
     def _attribute(self, number: int) -> int:
         value = ctypes.c_int()

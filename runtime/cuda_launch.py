@@ -10,16 +10,17 @@ import ctypes
 import functools
 from array import array
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple
+
+from twofold.ir.errors import OpError
 
 from . import machine
 from .cuda_device import Gpu
-from .cuda_driver import CudaError
 
 if TYPE_CHECKING:
     from llvmlite import ir
 
-__all__ = ["Launcher", "LaunchRows", "LaunchWord", "copy_row", "fill_row", "kernel_row", "launcher_of"]
+__all__ = ["Launcher", "LaunchRows", "LaunchWord", "RowError", "copy_row", "fill_row", "kernel_row", "launcher_of"]
 
 # The words of a launcher's head: functions of the driver's, and what they are always given.
 _HEAD = ["cuCtxSetCurrent", "context", "cuLaunchKernel", "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async", "cuGraphLaunch"]
@@ -70,6 +71,14 @@ class LaunchRows:
         self.address, self.count = self._table.buffer_info()
 
 
+class RowError(Exception):
+    """The driver refuses row number `row`; `error` is what users see where nobody knows more."""
+
+    def __init__(self, row: int, error: OpError) -> None:
+        super().__init__(str(error))
+        self.row, self.error = row, error
+
+
 class Launcher:
     """Hands rows and graphs in to one GPU."""
 
@@ -88,26 +97,31 @@ class Launcher:
             buffers: their addresses.
             only: the number of the one row that is handed in; all by default.
         Raises:
-            CudaError: the driver refuses one.
+            RowError: the driver refuses one.
+            FailedPreconditionError: this process was forked.
         """
+        if self._gpu.driver.lost:
+            raise self._gpu.driver.error("", 0)
         first, count = (0, rows.count) if only is None else (only, 1)
         failed = self._rows(self._head, rows.address + 8 * first, count, buffers.buffer_info()[0], stream.value or 0)
         if failed:
-            self._refused(_NAMES[rows.kinds[first + (failed >> _FAILED)]], failed)
+            number = first + (failed >> _FAILED)
+            raise RowError(number, self._error(_NAMES[rows.kinds[number]], failed))
 
     def launch(self, graph: int) -> None:
         """Has the stream of work run a graph.
 
         Raises:
-            CudaError: the driver refuses it.
+            OpError: the driver refuses it.
         """
+        if self._gpu.driver.lost:
+            raise self._gpu.driver.error("", 0)
         failed = self._graph(self._head, graph, self._gpu.stream.value or 0)
         if failed:
-            self._refused("cuGraphLaunch", failed)
+            raise self._error("cuGraphLaunch", failed)
 
-    def _refused(self, name: str, failed: int) -> NoReturn:
-        status = failed & (1 << _FAILED) - 1
-        raise CudaError(self._gpu.driver.explained(name, status), status)
+    def _error(self, name: str, failed: int) -> OpError:
+        return self._gpu.driver.error(name, failed & (1 << _FAILED) - 1)
 
 
 @functools.lru_cache(64)

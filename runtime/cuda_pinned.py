@@ -62,7 +62,7 @@ class PinnedPool:
         """Memory of `size` bytes, no more than `PIECE`, which nobody else writes or reads meanwhile.
 
         Raises:
-            CudaError: the system has no more such memory.
+            ResourceExhaustedError: the system has no more such memory.
         """
         block = self._taken(max(_SMALLEST, 1 << (size - 1).bit_length()))
         try:

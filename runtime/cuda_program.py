@@ -17,7 +17,7 @@ import ctypes
 import math
 from array import array
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import NamedTuple, TypeAlias
 
@@ -29,12 +29,13 @@ from twofold.codegen.statements import Kernel
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
-from twofold.ir.errors import InternalError
+from twofold.ir.errors import InternalError, OpError
 
 from . import cuda_timeline, locks
 from .cuda_code import LoadedKernel, function
 from .cuda_device import Allocation, DeviceArray, Gpu, array_of, whole_units
-from .cuda_launch import Launcher, LaunchRows, LaunchWord, copy_row, fill_row, kernel_row, launcher_of
+from .cuda_driver import CudaError
+from .cuda_launch import Launcher, LaunchRows, LaunchWord, RowError, copy_row, fill_row, kernel_row, launcher_of
 from .cuda_timeline import Launched
 from .failures import failure
 
@@ -78,6 +79,16 @@ class _KernelLaunch(NamedTuple):
     block: int
     words: Sequence[_BufferPlace | _SlotPlace | int]
     step: Step
+
+
+def _ops_of(steps: Iterable[Step]) -> list[str]:
+    """The ops of each step, with the user's line."""
+    told = []
+    for step in steps:
+        names = ", ".join(dict.fromkeys(node.op.name for node in step.nodes))
+        line = next((str(node.loc) for node in step.nodes if node.loc is not None), "")
+        told += [f"{names} ({line})" if line else names] if names else []
+    return told
 
 
 class _DeviceCopy(NamedTuple):
@@ -184,7 +195,7 @@ class _RecordedGraph:
 
     def __del__(self) -> None:
         if self.handle:
-            self.gpu.driver.status("cuCtxSetCurrent", self.gpu.context)
+            self.gpu.make_current()
             self.gpu.driver.status("cuGraphExecDestroy", self.handle)
 
 
@@ -326,13 +337,36 @@ class SizedProgram:
             run.tree(self.plan.tree)
         run.check()
 
-    def hand_in(self, line: _LaunchSequence, bases: array[int]) -> None:
-        """Hands in work for buffers at some addresses, those of its slots included."""
-        graph = line.graph(self.launcher, self.gpu, bases) if line.steady else None
-        if graph is not None:
-            self.launcher.launch(graph.address)
-        elif line.work:
-            self.launcher.hand_in(line.rows, bases, self.gpu.stream)
+    def hand_in(self, line: _LaunchSequence, bases: array[int], only: int | None = None) -> None:
+        """Hands in work for buffers at some addresses, those of its slots included.
+
+        Args:
+            only: the number of the one piece of work that is handed in; all by default.
+        Raises:
+            InternalError: the driver refuses it.
+        """
+        self.gpu.handed.append(self)
+        try:
+            graph = line.graph(self.launcher, self.gpu, bases) if line.steady and only is None else None
+            if graph is not None:
+                self.launcher.launch(graph.address)
+            elif line.work:
+                self.launcher.hand_in(line.rows, bases, self.gpu.stream, only)
+        except RowError as refused:
+            raise self._refused(line.work[refused.row], refused.error) from None
+
+    def _refused(self, one: _Work, error: OpError) -> OpError:
+        """The error for work that the driver refuses."""
+        if error.op is not None or not isinstance(error, CudaError) or not isinstance(one, _KernelLaunch):
+            return error
+        [told] = _ops_of([one.step]) or [one.step.name]
+        op = one.step.nodes[0].op.name if one.step.nodes else None
+        return CudaError(f"{told}: the kernel {one.step.name} cannot be run on GPU:{self.gpu.index}: {error}",
+                         error.status, op)
+
+    def ops(self) -> list[str]:
+        """The ops that it computes, each with the user's line."""
+        return _ops_of(self.plan.steps)
 
     # -- what is handed in ------------------------------------------------------------------------
     def number(self, size: DimLike) -> int:
@@ -442,7 +476,7 @@ class _CudaRun:
             return
         for number, one in enumerate(line.work):
             with nullcontext() if timeline is None else timeline.span(self.gpu, self.gpu.stream, *_told(one)):
-                self.sized.launcher.hand_in(line.rows, bases, self.gpu.stream, only=number)
+                self.sized.hand_in(line, bases, only=number)
             if self._careful and isinstance(one, _KernelLaunch) and one.step.codes:
                 self.check()
 

@@ -42,6 +42,9 @@ class TimedGpu(Protocol):
 
     def __exit__(self, *exc: object) -> None: ...
 
+    def make_current(self) -> None:
+        """Has the driver's calls of this thread be about it."""
+
     def stream_name(self, stream: ctypes.c_void_p) -> str:
         """What a stream is for."""
 
@@ -209,6 +212,6 @@ def _between(gpu: TimedGpu, first: ctypes.c_void_p, last: ctypes.c_void_p) -> in
 
 
 def _forget(gpu: TimedGpu, *events: ctypes.c_void_p) -> None:
-    with gpu:
-        for event in events:
-            gpu.driver.status("cuEventDestroy_v2", event)
+    gpu.make_current()
+    for event in events:
+        gpu.driver.status("cuEventDestroy_v2", event)

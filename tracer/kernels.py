@@ -21,7 +21,7 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.runtime.cpu import cpu
 from twofold.runtime.program import pieces
 
-__all__ = ["PlannedKernel", "kernels_of", "nodes_of", "seconds_by_line", "amount", "title_of"]
+__all__ = ["PlannedKernel", "kernels_of", "seconds_by_line", "amount", "title_of"]
 
 _NAMED = 3  # ops that a title names
 
@@ -111,7 +111,7 @@ def _of_plan(plan: Plan, origins: dict[g.Node, g.Node], which: tuple[g.Graph, in
     waiting: list[tuple[int, Step]] = []
     why, memory_of = plan.reasons(), plan.memory_of
     for at, step in enumerate(plan.steps):
-        nodes = [origins.get(node, node) for node in nodes_of(step)]
+        nodes = [origins.get(node, node) for node in step.nodes]
         own = [node for node in dict.fromkeys(nodes) if node not in taken]
         if own and step.epilogue is not None and nodes[0] in taken:  # what has packed an operand is of this kernel
             kernel = taken[nodes[0]]
@@ -135,12 +135,6 @@ def _of_plan(plan: Plan, origins: dict[g.Node, g.Node], which: tuple[g.Graph, in
     for at, step in waiting if kernels else ():
         _extend(kernels[-1], which, at, step, why, memory_of)
     return kernels
-
-
-def nodes_of(step: Step) -> list[g.Node]:
-    """The nodes that a step computes, in order."""
-    nodes = [item.node for item in step.items if item.node is not None]
-    return nodes if step.node is None else [step.node, *nodes]
 
 
 def _extend(kernel: PlannedKernel, which: tuple[g.Graph, int], at: int, step: Step, why: dict[g.Value, str],

@@ -31,7 +31,7 @@ from twofold.ir.op import interpreter, set_default_interpreter
 from twofold.runtime import cuda_timeline, native
 from twofold.runtime.cuda_timeline import Span
 from twofold.tracer import watching
-from twofold.tracer.kernels import nodes_of, title_of
+from twofold.tracer.kernels import title_of
 from twofold.tracer.page import timing, whole
 from twofold.tracer.trace import location
 
@@ -190,7 +190,7 @@ def _of_gpu(span: Span, origin: int) -> dict[str, Any]:
     where = span.begin - origin, span.end - origin, _STREAMS.index(span.stream)
     if isinstance(span.what, str):
         return _complete(span.what, "copy", *where, {"bytes": span.size}, _process_of(span.gpu))
-    nodes = nodes_of(span.what.step)
+    nodes = span.what.step.nodes
     lines = dict.fromkeys(str(node.loc) for node in nodes if node.loc is not None)
     more = {"lines": ", ".join(lines), "kernel": span.what.step.name, "blocks": span.what.grid,
             "threads": span.what.block, "registers": span.what.registers, "shared": span.what.shared}
