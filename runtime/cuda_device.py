@@ -19,6 +19,7 @@ import ctypes
 import functools
 import math
 import weakref
+from array import array
 from collections import deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -31,6 +32,7 @@ from twofold.ir.errors import ResourceExhaustedError
 from . import cuda_driver, cuda_timeline, locks
 from .calls import address_of
 from .cuda_driver import Driver
+from .cuda_launch import Launcher
 from .cuda_pinned import PIECE, PinnedPool
 
 __all__ = ["Allocation", "DeviceArray", "Gpu", "MemoryStatistics", "array_of", "gpu", "gpus", "whole_units"]
@@ -103,6 +105,11 @@ class Gpu:
             driver.cuDeviceTotalMem_v2(ctypes.byref(total), self.handle)
             driver.cuMemPoolSetAttribute(self._pool, _KEPT, ctypes.byref(most))
         self._most_kept = int(total.value * _IDLE)
+
+    @functools.cached_property
+    def launcher(self) -> Launcher:
+        """Hands work in."""
+        return Launcher(self.driver, self.context)
 
     @property
     def architecture(self) -> str:
@@ -298,31 +305,33 @@ class Gpu:
             InternalError: some of the work has failed.
         """
         arrays = [np.empty(shape, dtype) for _, dtype, shape in places]
-        flat = [a.reshape(-1).view(np.uint8) for a in arrays]
-        total = sum([a.size for a in flat])
-        with self:
-            if total > PIECE:
-                for (address, _, _), out in zip(places, flat, strict=True):
-                    self._receive(address, out)
-                return arrays
-            with self.pinned.block(total or 1) as block:
-                at = 0
-                for (address, _, _), out in zip(places, flat, strict=True):
-                    if out.size:
-                        with self.copying("copy from the GPU", out.size, self.stream):
-                            self.driver.cuMemcpyDtoHAsync_v2(block.address + at, address, out.size, self.stream)
-                        at += out.size
-                block.is_used(self.stream)
-                self.wait()
-                at = 0
-                for out in flat:
-                    out[:] = block.bytes[at:at + out.size]
-                    at += out.size
+        sizes = [a.nbytes for a in arrays]
+        total = sum(sizes)
+        if total > PIECE or cuda_timeline.watching() is not None:
+            with self:
+                for (address, _, _), out in zip(places, arrays, strict=True):
+                    self._receive(address, out.reshape(-1).view(np.uint8))
+            return arrays
+        self.make_current()
+        block = self.pinned.take(total or 1)
+        try:
+            words = [word for (address, _, _), size in zip(places, sizes, strict=True) if size
+                     for word in (address, size)]
+            self.launcher.read(array("Q", words), block.address, self.stream)
+            self.handed.clear()
+            at = 0
+            for out, size in zip(arrays, sizes, strict=True):
+                out.reshape(-1).view(np.uint8)[:] = block.bytes[at:at + size]
+                at += size
+        finally:
+            self.pinned.give_back(block)
         return arrays
 
     def _receive(self, address: int, out: np.ndarray) -> None:
         """Copies bytes to an array of the host, piece by piece: one is put there while the next is under way."""
         starts = range(0, out.size, PIECE)
+        if not starts:
+            return
         with ExitStack() as held:
             blocks = [held.enter_context(self.pinned.block(min(PIECE, out.size))) for _ in starts[:2]]
 
@@ -337,7 +346,7 @@ class Gpu:
                 if number + 1 < len(starts):
                     begin(number + 1)
                 block = blocks[number % 2]
-                self._require("cuEventSynchronize", self.driver.status("cuEventSynchronize", block.event))
+                self._require("cuEventSynchronize", block.wait())
                 out[at:at + PIECE] = block.bytes[:min(PIECE, out.size - at)]
 
     def copied(self, array: DeviceArray) -> DeviceArray:

@@ -1,4 +1,5 @@
-"""Handing work in to a GPU natively: kernels, copies and fills that follow one another, by one call of machine code.
+"""Handing work in to a GPU natively: kernels, copies and fills that follow one another, by one call of machine code;
+and reading what they have left.
 
 What is handed in stands in rows of words, which are written once (`LaunchRows`): a call fills in where its memory lies,
 from the addresses of its buffers. What the rows do, and in which order, is the affair of `cuda_program.py`.
@@ -7,7 +8,6 @@ from the addresses of its buffers. What the rows do, and in which order, is the 
 from __future__ import annotations
 
 import ctypes
-import functools
 from array import array
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from twofold.ir.errors import OpError
 
 from . import machine
-from .cuda_device import Gpu
+from .cuda_driver import Driver
 
 if TYPE_CHECKING:
     from llvmlite import ir
 
-__all__ = ["Launcher", "LaunchRows", "LaunchWord", "RowError", "copy_row", "fill_row", "kernel_row", "launcher_of"]
+__all__ = ["Launcher", "LaunchRows", "LaunchWord", "RowError", "copy_row", "fill_row", "kernel_row"]
 
 # The words of a launcher's head: functions of the driver's, and what they are always given.
-_HEAD = ["cuCtxSetCurrent", "context", "cuLaunchKernel", "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async", "cuGraphLaunch"]
+_HEAD = ["cuCtxSetCurrent", "context", "cuLaunchKernel", "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async", "cuGraphLaunch",
+         "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"]
 _AT = {name: 8 * n for n, name in enumerate(_HEAD)}
 _KERNEL, _COPY, _FILL = range(3)
 # The words of a row: its kind, a kernel's handle or a number of bytes, blocks and threads, and how many words follow;
@@ -82,13 +83,14 @@ class RowError(Exception):
 class Launcher:
     """Hands rows and graphs in to one GPU."""
 
-    def __init__(self, gpu: Gpu) -> None:
+    def __init__(self, driver: Driver, context: ctypes.c_void_p) -> None:
         functions = machine.load("cuda_launch", _build, ("cuda_launch.py",))
-        words = {name: gpu.context.value if name == "context" else gpu.driver.address(name) for name in _HEAD}
-        self._gpu, self._words = gpu, array("Q", [words[name] or 0 for name in _HEAD])
+        words = {name: context.value if name == "context" else driver.address(name) for name in _HEAD}
+        self._driver, self._words = driver, array("Q", [words[name] or 0 for name in _HEAD])
         self._head = self._words.buffer_info()[0]
         self._rows = _callable(functions["hand_in"], 5)
         self._graph = _callable(functions["launch"], 3)
+        self._read = _callable(functions["read"], 5)
 
     def hand_in(self, rows: LaunchRows, buffers: array[int], stream: ctypes.c_void_p, only: int | None = None) -> None:
         """Hands rows in to a stream.
@@ -100,34 +102,44 @@ class Launcher:
             RowError: the driver refuses one.
             FailedPreconditionError: this process was forked.
         """
-        if self._gpu.driver.lost:
-            raise self._gpu.driver.error("", 0)
+        if self._driver.lost:
+            raise self._driver.error("", 0)
         first, count = (0, rows.count) if only is None else (only, 1)
         failed = self._rows(self._head, rows.address + 8 * first, count, buffers.buffer_info()[0], stream.value or 0)
         if failed:
             number = first + (failed >> _FAILED)
             raise RowError(number, self._error(_NAMES[rows.kinds[number]], failed))
 
-    def launch(self, graph: int) -> None:
-        """Has the stream of work run a graph.
+    def launch(self, graph: int, stream: ctypes.c_void_p) -> None:
+        """Has a stream run a graph.
 
         Raises:
             OpError: the driver refuses it.
         """
-        if self._gpu.driver.lost:
-            raise self._gpu.driver.error("", 0)
-        failed = self._graph(self._head, graph, self._gpu.stream.value or 0)
+        if self._driver.lost:
+            raise self._driver.error("", 0)
+        failed = self._graph(self._head, graph, stream.value or 0)
         if failed:
             raise self._error("cuGraphLaunch", failed)
 
+    def read(self, places: array[int], to: int, stream: ctypes.c_void_p) -> None:
+        """Copies what lies in some places to pinned memory, one after another, after all that a stream was given.
+
+        Args:
+            places: for each its address, and how many bytes.
+            to: the address.
+        Raises:
+            OpError: something has failed.
+        """
+        if self._driver.lost:
+            raise self._driver.error("", 0)
+        address, count = places.buffer_info()
+        failed = self._read(self._head, address, count // 2, to, stream.value or 0)
+        if failed:
+            raise self._error("cuStreamSynchronize" if failed >> _FAILED else "cuMemcpyDtoHAsync_v2", failed)
+
     def _error(self, name: str, failed: int) -> OpError:
-        return self._gpu.driver.error(name, failed & (1 << _FAILED) - 1)
-
-
-@functools.lru_cache(64)
-def launcher_of(gpu: Gpu) -> Launcher:
-    """The launcher of a GPU."""
-    return Launcher(gpu)
+        return self._driver.error(name, failed & (1 << _FAILED) - 1)
 
 
 def _callable(address: int, count: int) -> Callable[..., int]:
@@ -140,6 +152,7 @@ def _build() -> ir.Module:
     module = new_module("cuda_launch")
     _write_hand_in(module)
     _write_launch(module)
+    _write_read(module)
     return module
 
 
@@ -188,6 +201,27 @@ def _write_launch(module: ir.Module) -> None:
     head, graph, stream = c.fn.args
     _leave_with(c, c.to(c.get(head, _AT["cuCtxSetCurrent"]), i32, c.get(head, _AT["context"])), i64(0))
     _leave_with(c, c.to(c.get(head, _AT["cuGraphLaunch"]), i32, graph, stream), i64(0))
+    c.ret(i64(0))
+
+
+def _write_read(module: ir.Module) -> None:
+    """`read(head, places, count, to, stream)`: the status, and 1 above it if it is that of waiting."""
+    from .emit import Code, i32, i64, ptr
+
+    c = Code(module, "read", i64, [ptr, ptr, i64, ptr, ptr])
+    head, places, count, to, stream = c.fn.args
+    _leave_with(c, c.to(c.get(head, _AT["cuCtxSetCurrent"]), i32, c.get(head, _AT["context"])), i64(0))
+    at = c.room(ptr)
+    c.store(to, at)
+
+    def copy(n: ir.Value) -> None:
+        place, here = c.at(places, c.mul(n, i64(16))), c.load(at, typ=ptr)
+        size = c.get(place, 8, i64)
+        _leave_with(c, c.to(c.get(head, _AT["cuMemcpyDtoHAsync_v2"]), i32, here, c.get(place, 0, i64), size, stream),
+                    i64(0))
+        c.store(c.at(here, size), at)
+    c.each(count, copy)
+    _leave_with(c, c.to(c.get(head, _AT["cuStreamSynchronize"]), i32, stream), i64(1))
     c.ret(i64(0))
 
 

@@ -34,18 +34,33 @@ class PinnedBlock:
         address: of its first byte.
         bytes: it as an array.
         event: of the last copy that it was for.
+        is_awaited: whether nobody has waited for that yet.
     """
 
-    __slots__ = ("address", "bytes", "event", "_driver")
+    __slots__ = ("address", "bytes", "event", "is_awaited", "_driver")
 
     def __init__(self, driver: Driver, address: int, size: int) -> None:
         self.address, self.event, self._driver = address, ctypes.c_void_p(), driver
         self.bytes = np.ctypeslib.as_array((c_ubyte * size).from_address(address))
+        self.is_awaited = False
         driver.cuEventCreate(ctypes.byref(self.event), _NO_TIMES)
 
     def is_used(self, stream: ctypes.c_void_p) -> None:
         """Notes that a stream was given a copy for it."""
+        self.is_awaited = True
         self._driver.cuEventRecord(self.event, stream)
+
+    def is_free(self) -> bool:
+        """Whether that copy is done."""
+        if self.is_awaited and self._driver.status("cuEventQuery", self.event) == 0:
+            self.is_awaited = False
+        return not self.is_awaited
+
+    def wait(self) -> int:
+        """Waits for it; the driver's status."""
+        status = self._driver.status("cuEventSynchronize", self.event) if self.is_awaited else 0
+        self.is_awaited = False
+        return status
 
 
 class PinnedPool:
@@ -64,24 +79,32 @@ class PinnedPool:
         Raises:
             ResourceExhaustedError: the system has no more such memory.
         """
-        block = self._taken(max(_SMALLEST, 1 << (size - 1).bit_length()))
+        block = self.take(size)
         try:
             yield block
         finally:
-            with self._lock:
-                self._idle.setdefault(len(block.bytes), deque()).append(block)
+            self.give_back(block)
+
+    def take(self, size: int) -> PinnedBlock:
+        """The same, for who gives it back."""
+        return self._taken(max(_SMALLEST, 1 << (size - 1).bit_length()))
+
+    def give_back(self, block: PinnedBlock) -> None:
+        """Takes a block back, whose last copy may be under way."""
+        with self._lock:
+            self._idle.setdefault(len(block.bytes), deque()).append(block)
 
     def _taken(self, size: int) -> PinnedBlock:
         """A block that no copy is under way for."""
         with self._lock:
             idle = self._idle.get(size)
-            if idle and self._driver.status("cuEventQuery", idle[0].event) == 0:
+            if idle and idle[0].is_free():
                 return idle.popleft()
             self._make_room(size)
             if not idle or self._size + size <= _MOST:
                 return self._new(size)
             block = idle.popleft()
-        self._driver.status("cuEventSynchronize", block.event)  # an error comes again with what is done next
+        block.wait()  # an error comes again with what is done next
         return block
 
     def _make_room(self, size: int) -> None:
@@ -90,7 +113,7 @@ class PinnedPool:
             while other != size and blocks and self._size + size > _MOST:
                 block = blocks.popleft()
                 self._size -= other
-                self._driver.status("cuEventSynchronize", block.event)
+                block.wait()
                 self._driver.status("cuEventDestroy_v2", block.event)
                 self._driver.status("cuMemFreeHost", block.address)
 

@@ -35,7 +35,7 @@ from . import cuda_timeline, locks
 from .cuda_code import LoadedKernel, function
 from .cuda_device import Allocation, DeviceArray, Gpu, array_of, whole_units
 from .cuda_driver import CudaError
-from .cuda_launch import Launcher, LaunchRows, LaunchWord, RowError, copy_row, fill_row, kernel_row, launcher_of
+from .cuda_launch import Launcher, LaunchRows, LaunchWord, RowError, copy_row, fill_row, kernel_row
 from .cuda_timeline import Launched
 from .failures import failure
 
@@ -275,7 +275,7 @@ class SizedProgram:
 
     def __init__(self, plan: Plan, gpu: Gpu, constants: list[DeviceArray], sizes: dict[str, int]) -> None:
         self.plan, self.gpu, self.sizes = plan, gpu, sizes
-        self.launcher = launcher_of(gpu)
+        self.launcher = gpu.launcher
         outputs = plan.graph.outputs
         self.arena = len(plan.graph.inputs) + len(outputs) + len(constants)  # the number of its buffer
         self._outs = [_Output(tuple(dm.evaluate(v.dims, sizes)), v.dtype.np) for v in outputs]
@@ -320,16 +320,24 @@ class SizedProgram:
             NodeFailure: a check failed.
         """
         only, gpu = self._only, self.gpu
-        if only is not None and self.status is None and cuda_timeline.watching() is None:
-            with gpu.lock:
-                self.hand_in(only, bases)
-            return
         try:
-            self._decide(_CudaRun(self, bases))
+            if only is not None and cuda_timeline.watching() is None:
+                with gpu.lock:
+                    self.hand_in(only, bases)
+                self._require(bases)
+            else:
+                self._decide(_CudaRun(self, bases))
         except _Failed:
             self._decide(_CudaRun(self, bases, careful=True))
             raise InternalError(None, None, f"{self.plan.graph.name}: a check has failed on GPU:{gpu.index}, and holds "
                                             "when it runs again") from None
+
+    def _require(self, bases: array[int]) -> None:
+        """Raises `_Failed` if a step has failed."""
+        if self.status is not None:
+            at = bases[self.status.buffer] + self.status.offset
+            if (self.gpu.read(at, np.dtype(np.int64), (len(self.plan.steps),)) + 1).any():
+                raise _Failed
 
     def _decide(self, run: _CudaRun) -> None:
         """Has a run hand all of it in."""
@@ -349,7 +357,7 @@ class SizedProgram:
         try:
             graph = line.graph(self.launcher, self.gpu, bases) if line.steady and only is None else None
             if graph is not None:
-                self.launcher.launch(graph.address)
+                self.launcher.launch(graph.address, self.gpu.stream)
             elif line.work:
                 self.launcher.hand_in(line.rows, bases, self.gpu.stream, only)
         except RowError as refused:

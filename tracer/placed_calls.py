@@ -30,7 +30,8 @@ from .types import Args, Structure
 
 __all__ = ["PlacedCall", "placed_call"]
 
-_Argument = tuple[Any, Any, Any]  # its type; of a tensor the shape and the dtype, else what it must equal and None
+#: its type; of a tensor the shape, the dtype and the type of its memory, else what it must equal
+_Argument = tuple[Any, Any, Any, Any]
 
 
 class PlacedCall:
@@ -81,9 +82,9 @@ class PlacedCall:
             raise executing.failed(failure) from None
 
     def _given(self, args: tuple[Any, ...]) -> list[DeviceArray] | None:
-        """The memory of the tensors among the arguments; None where these are others."""
-        memory: list[DeviceArray] = []
-        for a, (kind, first, second) in zip(args, self._arguments, strict=True):
+        """The memory of the tensors among the arguments, on the GPU; None where these are others."""
+        memory: list[Any] = []
+        for a, (kind, first, second, place) in zip(args, self._arguments, strict=True):
             if type(a) is not kind:
                 return None
             if kind is not Tensor:
@@ -91,10 +92,11 @@ class PlacedCall:
                     return None
                 continue
             m = a._memory
-            if type(m) is not DeviceArray or m.shape != first or m.dtype != second or m.owner.gpu is not self._gpu:
+            if type(m) is not place or m.shape != first or m.dtype != second or (
+                    place is DeviceArray and m.owner.gpu is not self._gpu):
                 return None
             memory.append(m)
-        return memory
+        return [m if type(m) is DeviceArray else self._gpu.copy_to(m) for m in memory]
 
     def _ran(self, memory: list[DeviceArray]) -> list[DeviceArray] | None:
         """The outputs of the program; None where a variable does not lie on the GPU, or has another shape."""
@@ -148,4 +150,5 @@ def _arguments(args: Args, leaves: Sequence[Tensor]) -> list[_Argument] | None:
         return None
     if not all(type(a) is Tensor or type(a) in FIXED for a in args):
         return None
-    return [(Tensor, a._memory.shape, a._memory.dtype) if type(a) is Tensor else (type(a), a, None) for a in args]
+    return [(Tensor, a._memory.shape, a._memory.dtype, type(a._memory)) if type(a) is Tensor else
+            (type(a), a, None, None) for a in args]

@@ -343,7 +343,8 @@ def test_calls_that_come_again(fake: Any) -> None:
         assert result["none"] is None and result["y"].device == GPU
     for _ in range(3):
         assert same(f(other)["y"], plain(other)) and same(f(x, 3.0)["y"], plain(x, 3.0)) and same(f(x)["y"], plain(x))
-        assert same(f(x, by=4.0)["y"], plain(x, 4.0)) and same(f(x.cpu())["y"], plain(x))
+        assert same(f(x, by=4.0)["y"], plain(x, 4.0)) and same(f(x.cpu())["y"], plain(x))  # where the variable is
+        assert f(x.cpu())["y"].device == GPU
         with tf.device("/cpu:0"):
             assert f(x)["y"].device == CPU
         with tf.device("/gpu:0"):
