@@ -158,7 +158,7 @@ def _build() -> ir.Module:
 
 def _write_hand_in(module: ir.Module) -> None:
     """`hand_in(head, rows, count, buffers, stream)`: 0, or the status of what failed and the number of the row."""
-    from .emit import Code, i8, i32, i64, ptr
+    from .emit import Code, i32, i64, ptr
 
     c = Code(module, "hand_in", i64, [ptr, ptr, i64, ptr, ptr])
     head, rows, count, buffers, stream = c.fn.args
@@ -188,7 +188,7 @@ def _write_hand_in(module: ir.Module) -> None:
         with c.if_then(c.same(kind, i64(_COPY))):
             _leave_with(c, c.to(c.get(head, _AT["cuMemcpyDtoDAsync_v2"]), i32, first, second, what, stream), number)
         with c.if_then(c.same(kind, i64(_FILL))):
-            _leave_with(c, c.to(c.get(head, _AT["cuMemsetD8Async"]), i32, first, i8(-1), what, stream), number)
+            _leave_with(c, c.to(c.get(head, _AT["cuMemsetD8Async"]), i32, first, i32(0xFF), what, stream), number)
     c.each(count, row)
     c.ret(i64(0))
 

@@ -91,6 +91,16 @@ def _ops_of(steps: Iterable[Step]) -> list[str]:
     return told
 
 
+class _StepsHandedIn(NamedTuple):
+    """What a program computes, for errors; it holds no memory of the GPU."""
+
+    steps: Sequence[Step]
+
+    def ops(self) -> list[str]:
+        """The ops of the steps, each with the user's line."""
+        return _ops_of(self.steps)
+
+
 class _DeviceCopy(NamedTuple):
     """Bytes that are copied from one place to another."""
 
@@ -275,7 +285,7 @@ class SizedProgram:
 
     def __init__(self, plan: Plan, gpu: Gpu, constants: list[DeviceArray], sizes: dict[str, int]) -> None:
         self.plan, self.gpu, self.sizes = plan, gpu, sizes
-        self.launcher = gpu.launcher
+        self.launcher, self._told = gpu.launcher, _StepsHandedIn(plan.steps)
         outputs = plan.graph.outputs
         self.arena = len(plan.graph.inputs) + len(outputs) + len(constants)  # the number of its buffer
         self._outs = [_Output(tuple(dm.evaluate(v.dims, sizes)), v.dtype.np) for v in outputs]
@@ -353,7 +363,7 @@ class SizedProgram:
         Raises:
             InternalError: the driver refuses it.
         """
-        self.gpu.handed.append(self)
+        self.gpu.handed.append(self._told)
         try:
             graph = line.graph(self.launcher, self.gpu, bases) if line.steady and only is None else None
             if graph is not None:
@@ -371,10 +381,6 @@ class SizedProgram:
         op = one.step.nodes[0].op.name if one.step.nodes else None
         return CudaError(f"{told}: the kernel {one.step.name} cannot be run on GPU:{self.gpu.index}: {error}",
                          error.status, op)
-
-    def ops(self) -> list[str]:
-        """The ops that it computes, each with the user's line."""
-        return _ops_of(self.plan.steps)
 
     # -- what is handed in ------------------------------------------------------------------------
     def number(self, size: DimLike) -> int:
