@@ -81,6 +81,12 @@ class Step:
         """That of its kernel, and of an epilogue."""
         return self.kernel.name + (f" then {self.epilogue.kernel.name}" if self.epilogue is not None else "")
 
+    @property
+    def nodes(self) -> list[g.Node]:
+        """The nodes that it computes, in order."""
+        nodes = [item.node for item in self.items if item.node is not None]
+        return nodes if self.node is None else [self.node, *nodes]
+
     def memory(self) -> list[Memory]:
         """The values, and other memory, that the arguments are addresses of."""
         arguments = [a.value if type(a) is Within else a for a in self.arguments if type(a) is not int]

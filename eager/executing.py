@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from twofold.codegen.backend import Backend
     from twofold.runtime.program import Executable, Improve, KnownSizes
 
-__all__ = ["backend_for", "executable", "execute", "execute_on", "failed", "failed_alone", "place", "Host",
+__all__ = ["backend_for", "executable", "execute", "execute_on", "failed", "failed_alone", "on_backend", "place",
+           "Host",
            "NodeFailure"]
 
 #: says on which backend a run with this memory takes place; None for the processor
@@ -96,7 +97,12 @@ def _placed(program: Executable, arrays: Sequence[Any]) -> tuple[Executable, Seq
     devices.placed(program.graph.name, getattr(getattr(backend, "gpu", None), "index", None))
     if backend is cpu:
         arrays = [cuda.copy_from(a) for a in arrays]
-    return program if program.backend is backend else program.on(backend, Host(backend)), arrays
+    return on_backend(program, backend), arrays
+
+
+def on_backend(program: Executable, backend: Backend) -> Executable:
+    """The program for a backend."""
+    return program if program.backend is backend else program.on(backend, Host(backend))
 
 
 def failed_alone(failure: NodeFailure, op: Op, inputs: Sequence[Tensor]) -> Exception:
@@ -138,19 +144,18 @@ class Host:
             own = {name: evaluate((size,), sizes)[0] for name, size in node.attrs["sizes"]}
             return self.region(node.regions[0])(arrays, own)
         if getattr(node.attrs.get("fn"), "on_device", False):  # Python that takes tensors wherever they are
-            return self.on_device([t._memory for t in constructs.run_construct(node, [wrap(a) for a in arrays], sizes)])
-        results = constructs.run_construct(node, [wrap(a) for a in self.on_host(arrays)], sizes)
-        return self.on_device([t._memory for t in results])
+            return self.on_device(constructs.run_construct(node, [wrap(a) for a in arrays], sizes))
+        return self.on_device(constructs.run_construct(node, [wrap(a) for a in self.on_host(arrays)], sizes))
 
     def on_host(self, arrays: Sequence[Any]) -> list[np.ndarray]:
         """Arrays of the backend as ones of the host."""
         return list(arrays) if self.backend.is_host else [self.backend.copy_from(a) for a in arrays]
 
-    def on_device(self, arrays: Sequence[np.ndarray]) -> list[Any]:
-        """Arrays of the host as ones of the backend; strings stay where they are."""
+    def on_device(self, tensors: Sequence[Tensor]) -> list[Any]:
+        """The memory of tensors, wherever that is, as memory of the backend; strings stay where they are."""
         if self.backend.is_host:
-            return list(arrays)
-        return [a if a.dtype.hasobject else self.backend.copy_to(a) for a in arrays]
+            return [t._array for t in tensors]
+        return [t._memory if t._memory.dtype.hasobject else self.backend.copy_to(t._memory) for t in tensors]
 
     def op(self, node: g.Node, op: Op, arrays: list[np.ndarray], sizes: KnownSizes) -> Sequence[np.ndarray]:
         attrs = {k: resolve(v, sizes) for k, v in node.attrs.items()} if sizes else node.attrs
@@ -163,7 +168,7 @@ class Host:
             raise of_values(type(error)(None, op.name, first + constructs.where(node))) from None
         results: tuple[Tensor, ...] = result if isinstance(result, tuple) else (result,)
         self.tell(op)
-        return self.on_device([t._memory for t in results])
+        return self.on_device(results)
 
     def tell(self, op: Op) -> None:
         """Says once of each op that a backend of other memory leaves it to the host."""

@@ -72,7 +72,7 @@ class CUDA(backend.Backend):
                 sizes: Mapping[str, int]) -> CudaProgram:
         from twofold.codegen import planner
 
-        return self.compile(planner.plan(graph, self, donate, intact=True))
+        return self.compile(planner.plan(graph, self))  # no input gives its memory away: a run that fails goes on
 
     def empty(self, shape: Sequence[int], dtype: np.dtype) -> DeviceArray:
         return self.gpu.empty(shape, dtype)

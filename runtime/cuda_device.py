@@ -1,10 +1,13 @@
-"""GPUs of this machine: for each its context, its one stream of work, and its memory.
+"""GPUs of this machine: for each its context, its streams, and its memory.
 
 All work on a GPU goes through one stream, in the order in which threads hand it in, so that memory can be used again as
 soon as nobody will hand in work on it any more: what uses it next comes behind in the stream. Memory that nothing
 refers to any more is kept by its size and handed out again, the latest first, so that a loop gets the same addresses
 round by round, for which graphs of the driver's have been recorded (`cuda_program.py`). New memory comes from the
 driver's pool.
+
+Copies between host and GPU go through pinned memory (`cuda_pinned.py`), those of a few bytes from the host excepted,
+which the driver takes at once. Beside the stream of work there is one for copies ahead of it (`cuda_ahead.py`).
 
 `DeviceArray` is what tensors on a GPU hold; kernels and programs are the affair of `cuda_code.py` and
 `cuda_program.py`.
@@ -15,18 +18,24 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+import weakref
+from array import array
+from collections import deque
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
-from twofold.ir.errors import InternalError, ResourceExhaustedError
+from twofold.ir.errors import ResourceExhaustedError
 
-from . import cuda_driver, locks
+from . import cuda_driver, cuda_timeline, locks
 from .calls import address_of
-from .cuda_driver import CudaError, Driver
+from .cuda_driver import Driver
+from .cuda_launch import Launcher
+from .cuda_pinned import PIECE, PinnedPool
 
-__all__ = ["Allocation", "DeviceArray", "Gpu", "MemoryStatistics", "gpu", "gpus"]
+__all__ = ["Allocation", "DeviceArray", "Gpu", "MemoryStatistics", "array_of", "gpu", "gpus", "whole_units"]
 
 _CAPABILITY = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
 _PROCESSORS = 16  # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
@@ -34,6 +43,15 @@ _KEPT = 4  # CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
 _APART = 1  # CU_STREAM_NON_BLOCKING: does not wait for the stream that others use by default
 _UNIT = 256  # bytes: sizes of allocations are multiples of it, as their addresses are
 _IDLE = 0.25  # of a GPU's memory that may be kept for later
+_TOLD = 16  # ops that the error of a GPU names, of what was handed in last
+_AT_ONCE = 1 << 16  # bytes from the host up to which the driver copies them aside, and waits for nothing
+
+
+class HandedIn(Protocol):
+    """Work that a GPU was given."""
+
+    def ops(self) -> list[str]:
+        """The ops that it does, each with the user's line."""
 
 
 class MemoryStatistics(NamedTuple):
@@ -54,7 +72,11 @@ class Gpu:
         capability: such as (9, 0).
         processors: how many multiprocessors it has.
         context, stream: the driver's handles.
+        copies: a stream for copies that are to run beside work.
         recording: a stream that does nothing but tell the driver what graphs are made of.
+        pinned: memory of the host for copies.
+        handed: the last work that was handed in since some was waited for.
+        keepers: who keeps memory of it besides, and has a method `free` that gives that back.
     """
 
     def __init__(self, driver: Driver, index: int) -> None:
@@ -65,20 +87,29 @@ class Gpu:
         self.handle, self.name = handle.value, text.value.decode(errors="replace")
         self.capability = (self._attribute(_CAPABILITY[0]), self._attribute(_CAPABILITY[1]))
         self.processors = self._attribute(_PROCESSORS)
-        self.context, self.stream, self.recording, self._pool = (ctypes.c_void_p() for _ in range(4))
+        self.context, self.stream, self.copies, self.recording, self._pool = (ctypes.c_void_p() for _ in range(5))
+        self.pinned = PinnedPool(driver)
+        self.keepers: weakref.WeakSet[Any] = weakref.WeakSet()
         driver.cuDevicePrimaryCtxRetain(ctypes.byref(self.context), self.handle)
+        self.handed: deque[HandedIn] = deque(maxlen=_TOLD)
+        driver.tellers.append(self._tell)
         self.lock = locks.RLock()  # of who hands in work that belongs together
         self._memory = locks.RLock()  # of the numbers below
         self._idle: dict[int, list[int]] = {}  # addresses by size
         self._in_use = self._peak = self._kept = 0
         with self:
-            for stream in (self.stream, self.recording):
+            for stream in (self.stream, self.copies, self.recording):
                 driver.cuStreamCreate(ctypes.byref(stream), _APART)
             driver.cuDeviceGetDefaultMemPool(ctypes.byref(self._pool), self.handle)
             total, most = ctypes.c_size_t(), ctypes.c_uint64(2**64 - 1)  # nothing goes back to the system by itself
             driver.cuDeviceTotalMem_v2(ctypes.byref(total), self.handle)
             driver.cuMemPoolSetAttribute(self._pool, _KEPT, ctypes.byref(most))
         self._most_kept = int(total.value * _IDLE)
+
+    @functools.cached_property
+    def launcher(self) -> Launcher:
+        """Hands work in."""
+        return Launcher(self.driver, self.context)
 
     @property
     def architecture(self) -> str:
@@ -92,6 +123,10 @@ class Gpu:
     def __exit__(self, *exc: object) -> None:
         """Leaves it current: each use says which it means."""
 
+    def make_current(self) -> None:
+        """The same for who could tell nobody of an error."""
+        self.driver.status("cuCtxSetCurrent", self.context)
+
     def __repr__(self) -> str:
         return f"<GPU {self.index}: {self.name}>"
 
@@ -102,29 +137,67 @@ class Gpu:
         Raises:
             ResourceExhaustedError: there is not enough.
         """
-        size = max(-(-size // _UNIT), 1) * _UNIT
-        with self._memory:
-            idle = self._idle.get(size)
-            address = idle.pop() if idle else 0
-            self._kept -= size if address else 0
-        address = address or self._new(size)
-        with self._memory:
-            self._in_use += size
-            self._peak = max(self._peak, self._in_use)
+        size = whole_units(size)
+        [address] = self.take([size])
         return Allocation(self, address, size)
 
-    def _new(self, size: int) -> int:
-        """The address of new memory."""
+    def take(self, sizes: Sequence[int]) -> list[int]:
+        """The addresses of memory of these sizes, which are whole units, for who gives it back.
+
+        Raises:
+            ResourceExhaustedError: there is not enough.
+        """
+        addresses = []
+        with self._memory:
+            for size in sizes:
+                idle = self._idle.get(size)
+                if idle:
+                    addresses.append(idle.pop())
+                    self._kept -= size
+                    self._in_use += size
+                else:
+                    addresses.append(0)
+            if self._in_use > self._peak:
+                self._peak = self._in_use
+        if 0 in addresses:
+            self._complete(addresses, sizes)
+        return addresses
+
+    def _complete(self, addresses: list[int], sizes: Sequence[int]) -> None:
+        """Puts new memory where there is none; if there is not enough, all is given back."""
+        try:
+            for n, size in enumerate(sizes):
+                if not addresses[n]:
+                    addresses[n] = self.new(size, self.stream)
+                    self.count(size)
+        except BaseException:
+            for address, size in zip(addresses, sizes, strict=True):
+                if address:
+                    self.give_back(address, size)
+            raise
+
+    def count(self, change: int) -> None:
+        """Notes that arrays hold more memory, or less."""
+        with self._memory:
+            self._in_use += change
+            self._peak = max(self._peak, self._in_use)
+
+    def new(self, size: int, stream: ctypes.c_void_p) -> int:
+        """The address of new memory, which there is from now on in a stream.
+
+        Raises:
+            ResourceExhaustedError: there is not enough.
+        """
         address = ctypes.c_uint64()
         with self:
-            status = self.driver.status("cuMemAllocAsync", ctypes.byref(address), size, self.stream)
+            status = self.driver.status("cuMemAllocAsync", ctypes.byref(address), size, stream)
             if status == cuda_driver.OUT_OF_MEMORY:
                 self.trim()
-                status = self.driver.status("cuMemAllocAsync", ctypes.byref(address), size, self.stream)
+                status = self.driver.status("cuMemAllocAsync", ctypes.byref(address), size, stream)
         if status == cuda_driver.OUT_OF_MEMORY:
             self._exhausted(size)
         if status:
-            raise CudaError(self.driver.explained("cuMemAllocAsync", status), status)
+            raise self.driver.error("cuMemAllocAsync", status)
         return address.value
 
     def give_back(self, address: int, size: int) -> None:
@@ -136,10 +209,11 @@ class Gpu:
                 self._kept += size
                 self._idle.setdefault(size, []).append(address)
         if not keep:
-            self._free(address)
+            self.free(address)
 
-    def _free(self, address: int) -> None:
-        self.driver.status("cuCtxSetCurrent", self.context)  # called where nobody could catch an error
+    def free(self, address: int) -> None:
+        """Gives memory to the driver, behind the work that was handed in."""
+        self.make_current()
         self.driver.status("cuMemFreeAsync", address, self.stream)
 
     def _exhausted(self, size: int) -> NoReturn:
@@ -154,7 +228,9 @@ class Gpu:
             idle, self._idle, self._kept = self._idle, {}, 0
         for addresses in idle.values():
             for address in addresses:
-                self._free(address)
+                self.free(address)
+        for keeper in list(self.keepers):
+            keeper.free()
         self.wait()
         with self:
             self.driver.cuMemPoolTrimTo(self._pool, 0)
@@ -185,30 +261,103 @@ class Gpu:
         if array.dtype.hasobject:
             raise TypeError(f"tensors of {array.dtype.name}s stay on the host, and cannot lie on GPU:{self.index}")
         out = self.empty(array.shape, array.dtype)
-        array = np.ascontiguousarray(array)
-        if array.nbytes:
-            with self:  # pageable memory of the host may be written again at once: the driver has copied it by then
-                self.driver.cuMemcpyHtoDAsync_v2(out.address, address_of(array), array.nbytes, self.stream)
+        self.send(out.address, array, self.stream)
         return out
+
+    def send(self, address: int, array: np.ndarray, stream: ctypes.c_void_p) -> None:
+        """Has a stream copy an array of the host to some memory; the array may be written again at once."""
+        if not array.nbytes:
+            return
+        array = np.ascontiguousarray(array)
+        if array.nbytes <= _AT_ONCE:
+            with self, self.copying("copy to the GPU", array.nbytes, stream):
+                self.driver.cuMemcpyHtoDAsync_v2(address, address_of(array), array.nbytes, stream)
+            return
+        flat = array.reshape(-1).view(np.uint8)
+        with self:
+            for at in range(0, flat.size, PIECE):
+                size = min(PIECE, flat.size - at)
+                with self.pinned.block(size) as block:
+                    block.bytes[:size] = flat[at:at + size]
+                    with self.copying("copy to the GPU", size, stream):
+                        self.driver.cuMemcpyHtoDAsync_v2(address + at, block.address, size, stream)
+                    block.is_used(stream)
 
     def copy_from(self, array: DeviceArray) -> np.ndarray:
         """An array of the host with the elements, after all work handed in before."""
-        out = np.empty(array.shape, array.dtype)
-        if out.nbytes:
-            with self:
-                self.driver.cuMemcpyDtoHAsync_v2(address_of(out), array.address, out.nbytes, self.stream)
-        self.wait()
+        return self.read(array.address, array.dtype, array.shape)
+
+    def read(self, address: int, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+        """What lies in some memory, after all work handed in before.
+
+        Raises:
+            InternalError: some of that has failed.
+        """
+        [out] = self.read_all([(address, dtype, shape)])
         return out
+
+    def read_all(self, places: Sequence[tuple[int, np.dtype, tuple[int, ...]]]) -> list[np.ndarray]:
+        """What lies in several places, after all work handed in before, for which it waits once.
+
+        Args:
+            places: addresses, with dtypes and shapes.
+        Raises:
+            InternalError: some of the work has failed.
+        """
+        arrays = [np.empty(shape, dtype) for _, dtype, shape in places]
+        sizes = [a.nbytes for a in arrays]
+        total = sum(sizes)
+        if total > PIECE or cuda_timeline.watching() is not None:
+            with self:
+                for (address, _, _), out in zip(places, arrays, strict=True):
+                    self._receive(address, out.reshape(-1).view(np.uint8))
+            return arrays
+        self.make_current()
+        block = self.pinned.take(total or 1)
+        try:
+            words = [word for (address, _, _), size in zip(places, sizes, strict=True) if size
+                     for word in (address, size)]
+            self.launcher.read(array("Q", words), block.address, self.stream)
+            self.handed.clear()
+            at = 0
+            for out, size in zip(arrays, sizes, strict=True):
+                out.reshape(-1).view(np.uint8)[:] = block.bytes[at:at + size]
+                at += size
+        finally:
+            self.pinned.give_back(block)
+        return arrays
+
+    def _receive(self, address: int, out: np.ndarray) -> None:
+        """Copies bytes to an array of the host, piece by piece: one is put there while the next is under way."""
+        starts = range(0, out.size, PIECE)
+        if not starts:
+            return
+        with ExitStack() as held:
+            blocks = [held.enter_context(self.pinned.block(min(PIECE, out.size))) for _ in starts[:2]]
+
+            def begin(number: int) -> None:
+                at, block = starts[number], blocks[number % 2]
+                size = min(PIECE, out.size - at)
+                with self.copying("copy from the GPU", size, self.stream):
+                    self.driver.cuMemcpyDtoHAsync_v2(block.address, address + at, size, self.stream)
+                block.is_used(self.stream)
+            begin(0)
+            for number, at in enumerate(starts):
+                if number + 1 < len(starts):
+                    begin(number + 1)
+                block = blocks[number % 2]
+                self._require("cuEventSynchronize", block.wait())
+                out[at:at + PIECE] = block.bytes[:min(PIECE, out.size - at)]
 
     def copied(self, array: DeviceArray) -> DeviceArray:
         """Another array on this GPU with the elements of one on any."""
         out = self.empty(array.shape, array.dtype)
         if array.nbytes and array.gpu is self:
-            with self:
+            with self, self.copying("copy on the GPU", array.nbytes, self.stream):
                 self.driver.cuMemcpyDtoDAsync_v2(out.address, array.address, array.nbytes, self.stream)
         elif array.nbytes:
             array.gpu.wait()
-            with self:
+            with self, self.copying(f"copy from GPU:{array.gpu.index}", array.nbytes, self.stream):
                 self.driver.cuMemcpyPeerAsync(out.address, self.context, array.address, array.gpu.context, array.nbytes,
                                               self.stream)
             self.wait()  # the other GPU may give the memory to somebody else
@@ -221,6 +370,15 @@ class Gpu:
         return self.copy_to(memory)
 
     # -- work -------------------------------------------------------------------------------------
+    def copying(self, what: str, size: int, stream: ctypes.c_void_p) -> AbstractContextManager[None]:
+        """A block that hands in a copy of so many bytes on a stream."""
+        timeline = cuda_timeline.watching()
+        return nullcontext() if timeline is None else timeline.span(self, stream, what, size)
+
+    def stream_name(self, stream: ctypes.c_void_p) -> str:
+        """What a stream is for."""
+        return "copies" if stream.value == self.copies.value else "work"
+
     def wait(self) -> None:
         """Waits until all work that was handed in is done.
 
@@ -228,16 +386,28 @@ class Gpu:
             InternalError: some of it has failed, after which the driver runs nothing more in this process.
         """
         with self:
-            status = self.driver.status("cuStreamSynchronize", self.stream)
+            self._require("cuStreamSynchronize", self.driver.status("cuStreamSynchronize", self.stream))
+
+    def _require(self, function: str, status: int) -> None:
+        """Raises the error of what waited for work, if that has failed."""
         if status:
-            raise InternalError(None, None, f"GPU:{self.index} ({self.name}) has failed: "
-                                            f"{self.driver.explained('cuStreamSynchronize', status)}. "
-                                            "The driver runs nothing more in this process.")
+            raise self.driver.error(function, status)
+        self.handed.clear()
+
+    def _tell(self) -> list[str]:
+        """The ops of the work that was handed in since it was last waited for, each with the user's line."""
+        told = list(dict.fromkeys(op for work in list(self.handed) for op in work.ops()))
+        return told if len(told) <= _TOLD else [*told[-_TOLD:], "and others before"]
 
     def _attribute(self, number: int) -> int:
         value = ctypes.c_int()
         self.driver.cuDeviceGetAttribute(ctypes.byref(value), number, self.handle)
         return value.value
+
+
+def whole_units(size: int) -> int:
+    """The size of the memory that is allocated for so many bytes."""
+    return max(-(-size // _UNIT), 1) * _UNIT
 
 
 class Allocation:
@@ -250,6 +420,14 @@ class Allocation:
 
     def __del__(self) -> None:
         self.gpu.give_back(self.address, self.size)
+
+
+def array_of(owner: Allocation, shape: tuple[int, ...], dtype: np.dtype, size: int, nbytes: int) -> DeviceArray:
+    """A `DeviceArray` at the beginning of some memory, whose elements and bytes are counted."""
+    made = DeviceArray.__new__(DeviceArray)
+    made.owner, made.address, made.shape, made.dtype, made.size, made.nbytes = (
+        owner, owner.address, shape, dtype, size, nbytes)
+    return made
 
 
 class DeviceArray:

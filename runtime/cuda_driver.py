@@ -10,9 +10,13 @@ functions and constants are those of NVIDIA's CUDA Driver API, version 12.
 from __future__ import annotations
 
 import ctypes
+import os
+import weakref
 from collections.abc import Callable
-from ctypes import POINTER, c_char, c_char_p, c_int, c_size_t, c_ubyte, c_uint, c_uint64, c_void_p
+from ctypes import POINTER, c_char, c_char_p, c_float, c_int, c_size_t, c_ubyte, c_uint, c_uint64, c_void_p
 from typing import Any
+
+from twofold.ir.errors import FailedPreconditionError, InternalError, OpError, ResourceExhaustedError
 
 from . import locks
 
@@ -20,6 +24,17 @@ __all__ = ["CudaError", "Driver", "OUT_OF_MEMORY", "driver", "use", "why_missing
 
 OUT_OF_MEMORY = 2
 _LIBRARY = "libcuda.so.1"
+# Statuses after which a context gives no others: of errors that kernels made, of the memory's hardware, of timeouts.
+_LASTING = frozenset({214, 220, 226, 700, 702, 710, *range(714, 720)})
+_FORKED = ("This process was forked from one that uses GPUs: their memory and the driver's state are those of the "
+           "parent process. Start processes that use GPUs by the spawn method, such as "
+           "multiprocessing.get_context('spawn').")
+_drivers: weakref.WeakSet[Driver] = weakref.WeakSet()
+
+
+def _lost(*args: object) -> int:
+    """Stands for a function of the driver where it must not be called; the status is none of the driver's."""
+    return -1
 
 
 # Each function's argument types; all give a status. Handles and host addresses are pointers, addresses of a GPU's
@@ -46,6 +61,8 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuMemcpyDtoHAsync_v2": (c_void_p, _ADDRESS, c_size_t, _HANDLE),
     "cuMemcpyDtoDAsync_v2": (_ADDRESS, _ADDRESS, c_size_t, _HANDLE),
     "cuMemcpyPeerAsync": (_ADDRESS, _HANDLE, _ADDRESS, _HANDLE, c_size_t, _HANDLE),
+    "cuMemHostAlloc": (POINTER(c_void_p), c_size_t, c_uint),
+    "cuMemFreeHost": (c_void_p,),
     "cuMemsetD8Async": (_ADDRESS, c_ubyte, c_size_t, _HANDLE),
     "cuStreamCreate": (POINTER(_HANDLE), c_uint),
     "cuStreamSynchronize": (_HANDLE,),
@@ -55,6 +72,9 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuEventCreate": (POINTER(_HANDLE), c_uint),
     "cuEventDestroy_v2": (_HANDLE,),
     "cuEventRecord": (_HANDLE, _HANDLE),
+    "cuEventQuery": (_HANDLE,),
+    "cuEventSynchronize": (_HANDLE,),
+    "cuEventElapsedTime": (POINTER(c_float), _HANDLE, _HANDLE),
     "cuModuleLoadData": (POINTER(_HANDLE), c_char_p),
     "cuModuleGetFunction": (POINTER(_HANDLE), _HANDLE, c_char_p),
     "cuFuncGetAttribute": (POINTER(c_int), c_int, _HANDLE),
@@ -72,15 +92,15 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
 }
 
 
-class CudaError(RuntimeError):
+class CudaError(InternalError):
     """A function of the driver has failed; `status` is what it gave."""
 
-    def __init__(self, text: str, status: int = 0) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, status: int = 0, op: str | None = None) -> None:
+        super().__init__(None, op, text)
         self.status = status
 
     def __reduce__(self) -> tuple[object, ...]:
-        return CudaError, (str(self), self.status), vars(self)
+        return CudaError, (self.message, self.status), vars(self)
 
 
 class Driver:
@@ -89,6 +109,8 @@ class Driver:
     Attributes:
         version: of the driver, such as 12040 for 12.4.
         count: how many GPUs there are.
+        tellers: who says what was handed in last, for errors of which the driver does not say what they come from.
+        lost: whether this process was forked from the one that has the GPUs.
     """
 
     def __init__(self, library: object) -> None:
@@ -97,12 +119,15 @@ class Driver:
         Raises:
             AttributeError: it lacks one of them. CudaError: it finds no GPU that works.
         """
+        self.tellers: list[Callable[[], list[str]]] = []
+        self.lost = False
         self._library = library  # whose functions are called by their addresses: it must live as long as whoever does
         self._status = {name: _typed(library, name, types) for name, types in _SIGNATURES.items()}
         for name, function in self._status.items():
             setattr(self, name, self._checked(name, function))
         self.cuInit(0)
         self.version, self.count = (self._number(name) for name in ("cuDriverGetVersion", "cuDeviceGetCount"))
+        _drivers.add(self)
 
     def __getattr__(self, name: str) -> Callable[..., None]:  # which type checkers need for the functions
         raise AttributeError(f"the CUDA driver has no function {name}")
@@ -111,6 +136,31 @@ class Driver:
         """What the function `name` gives, whatever that is."""
         result: int = self._status[name](*args)
         return result
+
+    def address(self, name: str) -> int:
+        """The address of the function `name`, for machine code."""
+        return ctypes.cast(getattr(self._library, name), c_void_p).value or 0
+
+    def error(self, name: str, status: int) -> OpError:
+        """The error for a status of the function `name` that is not 0."""
+        if self.lost:
+            return FailedPreconditionError(None, None, _FORKED)
+        text = self.explained(name, status)
+        if status == OUT_OF_MEMORY:
+            return ResourceExhaustedError(None, None, text)
+        if status not in _LASTING:
+            return CudaError(text, status)
+        told = list(dict.fromkeys(one for tell in self.tellers for one in tell()))
+        where = f" What was handed in last: {'; '.join(told)}." if told else ""
+        return CudaError(f"A GPU has failed, and the driver runs nothing more in this process: {text}.{where}", status,
+                         told[0].partition(" ")[0].rstrip(",") if len(told) == 1 else None)
+
+    def lose(self) -> None:
+        """Has all calls fail, in a process that was forked: the driver's state is that of its parent."""
+        self.lost = True
+        for name in self._status:
+            self._status[name] = _lost
+            setattr(self, name, self._checked(name, _lost))
 
     def explained(self, name: str, status: int) -> str:
         """A status of the function `name` in words."""
@@ -125,7 +175,7 @@ class Driver:
         def call(*args: object) -> None:
             status = function(*args)
             if status:
-                raise CudaError(self.explained(name, status), status)
+                raise self.error(name, status)
         return call
 
     def _number(self, name: str) -> int:
@@ -171,3 +221,12 @@ def use(library: object | None) -> None:
     global _loaded, _why
     with _lock:
         _loaded, _why = None if library is None else Driver(library), None
+
+
+def _after_fork() -> None:
+    for each in list(_drivers):
+        each.lose()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -134,8 +134,8 @@ class _BorrowedMemory:
         self.gpu, self.address, self.size, self._keep, self._release = gpu, address, 0, keep, release
 
     def __del__(self) -> None:
-        with self.gpu:
-            self.gpu.driver.status("cuStreamSynchronize", self.gpu.stream)  # our work may still read it
+        self.gpu.make_current()
+        self.gpu.driver.status("cuStreamSynchronize", self.gpu.stream)  # our work may still read it
         if self._release is not None:
             self._release()
 

@@ -1,22 +1,25 @@
 """Plans on a GPU: each step is a launch, and launches that follow one another become one graph of the driver's.
 
-A plan's sizes, and with them grids and arguments, are computed once for each set of sizes (`_SizedPlan`); a call fills
-in where its arrays lie. What a call does again with the same arrays' places (`_LaunchSequence`) is recorded as a graph,
-which takes the driver as long as one launch: a training loop gets the same memory again and again. Branches and loops
-are the host's: it reads the flag that decides.
+A plan's sizes, and with them grids and arguments, are computed once for each set of sizes (`SizedProgram`); a call
+fills in where its arrays lie, and machine code hands all of it in (`cuda_launch.py`). What a call does again with the
+same arrays' places (`_LaunchSequence`) is recorded as a graph, which takes the driver as long as one launch: a training
+loop gets the same memory again and again. Branches and loops are the host's: it reads the flag that decides.
 
-A step that can fail has a status word. It is read when the program has run, and before anything that could leave memory
-if the step has failed: where the host reads a flag or the place of an item, and behind steps that check integers and
-leave them for others to find their places by.
+A step that can fail has a status word. The host reads it when the program has run, and together with whatever it reads
+before to decide by: flags, and indices of items. Kernels need no such care, since each checks what it takes for places
+itself (`codegen/kernels/indexing.py`): behind a step that has failed they compute something, which nobody sees. Since
+that may overwrite what the message shows, the program runs again then, step by step; no input was overwritten.
 """
 
 from __future__ import annotations
 
 import ctypes
 import math
+from array import array
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,16 +29,17 @@ from twofold.codegen.statements import Kernel
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
+from twofold.ir.errors import InternalError, OpError
 
-from . import locks
+from . import cuda_timeline, locks
 from .cuda_code import LoadedKernel, function
-from .cuda_device import Allocation, DeviceArray, Gpu
+from .cuda_device import Allocation, DeviceArray, Gpu, array_of, whole_units
+from .cuda_driver import CudaError
+from .cuda_launch import Launcher, LaunchRows, LaunchWord, RowError, copy_row, fill_row, kernel_row
+from .cuda_timeline import Launched
 from .failures import failure
 
-if TYPE_CHECKING:
-    from .cuda_driver import Driver
-
-__all__ = ["CudaProgram"]
+__all__ = ["CudaProgram", "SizedProgram"]
 
 _SIZES = 64  # sets of sizes whose launches are kept
 _GRAPHS = 8  # graphs of a sequence, for different memory
@@ -59,16 +63,42 @@ class _SlotPlace(NamedTuple):
     wide: bool  # whether the index has 64 bits
 
 
+def _slots_of(place: _BufferPlace | _SlotPlace) -> Iterator[_SlotPlace]:
+    """The slots that decide where a place is, the outermost last."""
+    if isinstance(place, _SlotPlace):
+        yield from _slots_of(place.base)
+        yield from _slots_of(place.at)
+        yield place
+
+
 class _KernelLaunch(NamedTuple):
     """One launch of a step, but for addresses."""
 
     function: LoadedKernel
     grid: int
     block: int
-    total: int
-    status: int  # the number of its status word
     words: Sequence[_BufferPlace | _SlotPlace | int]
     step: Step
+
+
+def _ops_of(steps: Iterable[Step]) -> list[str]:
+    """The ops of each step, with the user's line."""
+    told = []
+    for step in steps:
+        names = ", ".join(dict.fromkeys(node.op.name for node in step.nodes))
+        line = next((str(node.loc) for node in step.nodes if node.loc is not None), "")
+        told += [f"{names} ({line})" if line else names] if names else []
+    return told
+
+
+class _StepsHandedIn(NamedTuple):
+    """What a program computes, for errors; it holds no memory of the GPU."""
+
+    steps: Sequence[Step]
+
+    def ops(self) -> list[str]:
+        """The ops of the steps, each with the user's line."""
+        return _ops_of(self.steps)
 
 
 class _DeviceCopy(NamedTuple):
@@ -79,56 +109,103 @@ class _DeviceCopy(NamedTuple):
     size: int
 
 
+class _DeviceFill(NamedTuple):
+    """Bytes that become 0xFF."""
+
+    to: _BufferPlace | _SlotPlace
+    size: int
+
+
+_Work: TypeAlias = "_KernelLaunch | _DeviceCopy | _DeviceFill"
+
+
+def _told(one: _Work) -> tuple[Launched | str, int]:
+    """Work as timelines tell of it, and the bytes that it copies."""
+    if not isinstance(one, _KernelLaunch):
+        return "copy on the GPU" if isinstance(one, _DeviceCopy) else "fill", one.size
+    takes = one.function.resources
+    return Launched(one.step, one.grid, one.block, takes.registers, takes.shared), 0
+
+
 class _LaunchSequence:
-    """Launches and copies that follow one another, and the graphs that have been recorded of them.
+    """Work that is handed in at once, and the graphs that have been recorded of it.
 
     Attributes:
         work: what is done.
+        rows: it as machine code takes it.
+        slots: the places in it that indices decide, whose addresses follow those of the buffers.
         buffers: whose addresses it depends on.
-        graphs: by these addresses and that of the status words; None for those that came up once.
-        checked: whether what follows must not run if something in it has failed.
+        graphs: by these addresses; None for those that came up once.
     """
 
-    def __init__(self, work: list[_KernelLaunch | _DeviceCopy], checked: bool = False) -> None:
-        self.work, self.checked = work, checked
-        places = [p for one in work for p in (one.words if isinstance(one, _KernelLaunch) else (one.to, one.source))]
+    def __init__(self, work: list[_Work], buffers: int) -> None:
+        """Args:
+            buffers: how many a run has.
+        """
+        self.work, self._buffers = work, buffers
+        self.slots: dict[_SlotPlace, int] = {}
+        self.rows = LaunchRows([self._row(one) for one in work])
+        places = [p for one in work for p in _places(one)]
         self.buffers = sorted({p.buffer for p in places if isinstance(p, _BufferPlace)})
-        self.steady = len(work) >= _WORTH and not any(isinstance(p, _SlotPlace) for p in places)
+        self.steady = len(work) >= _WORTH and not self.slots
         self.graphs: OrderedDict[tuple[int, ...], _RecordedGraph | None] = OrderedDict()
 
-    def graph(self, run: _CudaRun) -> _RecordedGraph | None:
-        """The graph for the memory of a run, recorded when that comes up a second time."""
-        if not self.steady:
-            return None
-        key = (0 if run.status is None else run.status.address, *[run.bases[n] for n in self.buffers])
-        known = key in self.graphs
-        graph = self.graphs[key] = self.graphs.get(key) or (_RecordedGraph(run, self) if known else None)
+    def _row(self, one: _Work) -> list[int]:
+        words = [self._word(place) for place in _places(one)]
+        if isinstance(one, _KernelLaunch):
+            return kernel_row(one.function.handle.value or 0, one.grid, one.block, words)
+        if isinstance(one, _DeviceCopy):
+            return copy_row(words[0], words[1], one.size)
+        return fill_row(words[0], one.size)
+
+    def _word(self, place: _BufferPlace | _SlotPlace | int) -> LaunchWord:
+        if isinstance(place, int):
+            return LaunchWord(place)
+        if isinstance(place, _BufferPlace):
+            return LaunchWord(place.offset, place.buffer)
+        return LaunchWord(0, self.slots.setdefault(place, self._buffers + len(self.slots)))
+
+    def graph(self, launcher: Launcher, gpu: Gpu, bases: array[int]) -> _RecordedGraph | None:
+        """The graph for buffers at these addresses, recorded when they come up a second time."""
+        key = tuple([bases[n] for n in self.buffers])
+        graph = self.graphs.get(key)
+        if graph is None:
+            known = key in self.graphs
+            graph = self.graphs[key] = _RecordedGraph(launcher, gpu, self.rows, bases) if known else None
+            if len(self.graphs) > _GRAPHS:
+                self.graphs.popitem(last=False)
         self.graphs.move_to_end(key)
-        while len(self.graphs) > _GRAPHS:
-            self.graphs.popitem(last=False)
         return graph
+
+
+def _places(one: _Work) -> Sequence[_BufferPlace | _SlotPlace | int]:
+    """The arguments of work."""
+    if isinstance(one, _KernelLaunch):
+        return one.words
+    return [one.to, one.source] if isinstance(one, _DeviceCopy) else [one.to]
 
 
 class _RecordedGraph:
     """A graph of the driver's."""
 
-    def __init__(self, run: _CudaRun, line: _LaunchSequence) -> None:
-        self.gpu, self.handle = run.gpu, ctypes.c_void_p()
-        driver, graph = run.driver, ctypes.c_void_p()
-        driver.cuStreamBeginCapture_v2(self.gpu.recording, _OWN_THREAD)
-        try:
-            for one in line.work:
-                run.hand_in(one, self.gpu.recording)
-        finally:
-            driver.cuStreamEndCapture(self.gpu.recording, ctypes.byref(graph))
-        try:
-            driver.cuGraphInstantiateWithFlags(ctypes.byref(self.handle), graph, 0)
-        finally:
-            driver.cuGraphDestroy(graph)
+    def __init__(self, launcher: Launcher, gpu: Gpu, rows: LaunchRows, bases: array[int]) -> None:
+        self.gpu, self.handle = gpu, ctypes.c_void_p()
+        driver, graph = gpu.driver, ctypes.c_void_p()
+        with gpu:
+            driver.cuStreamBeginCapture_v2(gpu.recording, _OWN_THREAD)
+            try:
+                launcher.hand_in(rows, bases, gpu.recording)
+            finally:
+                driver.cuStreamEndCapture(gpu.recording, ctypes.byref(graph))
+            try:
+                driver.cuGraphInstantiateWithFlags(ctypes.byref(self.handle), graph, 0)
+            finally:
+                driver.cuGraphDestroy(graph)
+        self.address = self.handle.value or 0
 
     def __del__(self) -> None:
         if self.handle:
-            self.gpu.driver.status("cuCtxSetCurrent", self.gpu.context)
+            self.gpu.make_current()
             self.gpu.driver.status("cuGraphExecDestroy", self.handle)
 
 
@@ -138,41 +215,32 @@ class CudaProgram:
     def __init__(self, plan: Plan, gpu: Gpu) -> None:
         self.plan, self.gpu = plan, gpu
         self._lock = locks.RLock()
-        self._sized: OrderedDict[tuple[int, ...], _SizedPlan] = OrderedDict()
+        self._sized: OrderedDict[tuple[int, ...], SizedProgram] = OrderedDict()
         self._constants: list[DeviceArray] | None = None
-        self.checks = any(step.codes for step in plan.steps)
 
     @property
     def donated(self) -> dict[int, int]:
         """Output number -> the number of the input whose memory it takes."""
-        return self.plan.donated
+        return {}
 
     def __call__(self, arrays: Sequence[DeviceArray], sizes: dict[str, int]) -> list[DeviceArray]:
-        """The outputs for arrays of any device. Those whose memory an output takes are overwritten, if they are here.
+        """The outputs for arrays of any device.
 
         Raises:
             NodeFailure: a check failed.
             ResourceExhaustedError: there is not enough memory.
         """
-        plan, gpu = self.plan, self.gpu
-        here = [gpu.here(a) for a in arrays]
-        sized = self.sized(sizes)
-        outs = []
-        for n, (shape, value) in enumerate(zip(sized.shapes, plan.graph.outputs, strict=True)):
-            donor = plan.donated.get(n)
-            outs.append(gpu.empty(shape, value.dtype.np) if donor is None else here[donor].reshape(shape))
-        arena = gpu.allocate(sized.scratch)
-        status = gpu.allocate(8 * max(len(plan.steps), 1)) if self.checks else None
-        _CudaRun(self, sized, [*here, *outs, *self.constants()], arena, status).run()
-        return outs
+        here = self.gpu.here
+        return self.sized(sizes)([here(a) for a in arrays])
 
-    def sized(self, sizes: dict[str, int]) -> _SizedPlan:
-        """The launches for some sizes."""
+    def sized(self, sizes: dict[str, int]) -> SizedProgram:
+        """The program for some sizes."""
         key = tuple([sizes[s] for s in self.plan.symbols])
         with self._lock:
             known = self._sized.get(key)
             if known is None:
-                known = self._sized[key] = _SizedPlan(self.plan, self.gpu, {s: sizes[s] for s in self.plan.symbols})
+                known = self._sized[key] = SizedProgram(self.plan, self.gpu, self.constants(),
+                                                        {s: sizes[s] for s in self.plan.symbols})
                 if len(self._sized) > _SIZES:
                     self._sized.popitem(last=False)
             else:
@@ -193,28 +261,128 @@ class CudaProgram:
         return [launch for launches in self.sized(sizes).launches for launch in launches]
 
 
-class _SizedPlan:
-    """A plan with numbers for its sizes.
+class _Output:
+    """What the array of an output of a program is made of."""
+
+    __slots__ = ("shape", "dtype", "size", "nbytes")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.shape, self.dtype = shape, dtype
+        self.size = math.prod(shape)
+        self.nbytes = self.size * dtype.itemsize
+
+
+class SizedProgram:
+    """A program with numbers for its sizes.
 
     Attributes:
-        shapes: of the outputs.
-        scratch: bytes of the arena.
         launches: of each step.
         tests: where the flags of the plan's branches and loops lie, by identity.
         lines: of each of the plan's trees, by identity: its launches and copies, as far as they follow one another, and
             its branches and loops.
+        status: where the status words of the steps lie, behind the arena; None where nothing can fail.
     """
 
-    def __init__(self, plan: Plan, gpu: Gpu, sizes: dict[str, int]) -> None:
+    def __init__(self, plan: Plan, gpu: Gpu, constants: list[DeviceArray], sizes: dict[str, int]) -> None:
         self.plan, self.gpu, self.sizes = plan, gpu, sizes
-        self.shapes = [tuple(dm.evaluate(v.dims, sizes)) for v in plan.graph.outputs]
-        self.arena = len(plan.graph.inputs) + len(self.shapes) + len(plan.constants)  # the number of its buffer
-        self.scratch = self.number(plan.arena)
+        self.launcher, self._told = gpu.launcher, _StepsHandedIn(plan.steps)
+        outputs = plan.graph.outputs
+        self.arena = len(plan.graph.inputs) + len(outputs) + len(constants)  # the number of its buffer
+        self._outs = [_Output(tuple(dm.evaluate(v.dims, sizes)), v.dtype.np) for v in outputs]
+        self._constants = constants  # which live as long
+        self._fixed = [c.address for c in constants]
+        scratch = self.number(plan.arena)
+        self.status: _BufferPlace | None = None
+        if any(step.codes for step in plan.steps):
+            self.status = _BufferPlace(self.arena, -(-scratch // 8) * 8)
+            scratch = self.status.offset + 8 * len(plan.steps)
+        self._sizes = [whole_units(out.nbytes) for out in self._outs]
+        self._sizes += [whole_units(scratch)] if scratch else []
+        self._has_arena = bool(scratch)
         self.launches = [self._launches(n, step) for n, step in enumerate(plan.steps)]
         self.tests: dict[int, _BufferPlace | _SlotPlace] = {}
         self.lines: dict[int, list[_LaunchSequence | Branch | While]] = {}
-        self._split(plan.tree)
+        self._split(plan.tree, [] if self.status is None else [_DeviceFill(self.status, 8 * len(plan.steps))])
+        first, *more = self.lines[id(plan.tree)]
+        # All that there is to do, where the host decides nothing.
+        self._only = first if isinstance(first, _LaunchSequence) and not first.slots and not more else None
 
+    # -- running ----------------------------------------------------------------------------------
+    def __call__(self, inputs: Sequence[DeviceArray]) -> list[DeviceArray]:
+        """The outputs for inputs on this GPU; see `CudaProgram.__call__`."""
+        gpu, sizes = self.gpu, self._sizes
+        memory = gpu.take(sizes)
+        outs = [array_of(Allocation(gpu, address, size), out.shape, out.dtype, out.size, out.nbytes)
+                for out, address, size in zip(self._outs, memory, sizes, strict=False)]
+        arena = memory[-1] if self._has_arena else 0
+        bases = array("q", [*[a.address for a in inputs], *[a.address for a in outs], *self._fixed, arena])
+        try:
+            self._run(bases)
+        finally:
+            if self._has_arena:
+                gpu.give_back(arena, sizes[-1])  # for what is handed in behind this
+        return outs
+
+    def _run(self, bases: array[int]) -> None:
+        """Hands all of it in, and reads the status words, if there are any.
+
+        Raises:
+            NodeFailure: a check failed.
+        """
+        only, gpu = self._only, self.gpu
+        try:
+            if only is not None and cuda_timeline.watching() is None:
+                with gpu.lock:
+                    self.hand_in(only, bases)
+                self._require(bases)
+            else:
+                self._decide(_CudaRun(self, bases))
+        except _Failed:
+            self._decide(_CudaRun(self, bases, careful=True))
+            raise InternalError(None, None, f"{self.plan.graph.name}: a check has failed on GPU:{gpu.index}, and holds "
+                                            "when it runs again") from None
+
+    def _require(self, bases: array[int]) -> None:
+        """Raises `_Failed` if a step has failed."""
+        if self.status is not None:
+            at = bases[self.status.buffer] + self.status.offset
+            if (self.gpu.read(at, np.dtype(np.int64), (len(self.plan.steps),)) + 1).any():
+                raise _Failed
+
+    def _decide(self, run: _CudaRun) -> None:
+        """Has a run hand all of it in."""
+        with self.gpu.lock, self.gpu:
+            run.tree(self.plan.tree)
+        run.check()
+
+    def hand_in(self, line: _LaunchSequence, bases: array[int], only: int | None = None) -> None:
+        """Hands in work for buffers at some addresses, those of its slots included.
+
+        Args:
+            only: the number of the one piece of work that is handed in; all by default.
+        Raises:
+            InternalError: the driver refuses it.
+        """
+        self.gpu.handed.append(self._told)
+        try:
+            graph = line.graph(self.launcher, self.gpu, bases) if line.steady and only is None else None
+            if graph is not None:
+                self.launcher.launch(graph.address, self.gpu.stream)
+            elif line.work:
+                self.launcher.hand_in(line.rows, bases, self.gpu.stream, only)
+        except RowError as refused:
+            raise self._refused(line.work[refused.row], refused.error) from None
+
+    def _refused(self, one: _Work, error: OpError) -> OpError:
+        """The error for work that the driver refuses."""
+        if error.op is not None or not isinstance(error, CudaError) or not isinstance(one, _KernelLaunch):
+            return error
+        [told] = _ops_of([one.step]) or [one.step.name]
+        op = one.step.nodes[0].op.name if one.step.nodes else None
+        return CudaError(f"{told}: the kernel {one.step.name} cannot be run on GPU:{self.gpu.index}: {error}",
+                         error.status, op)
+
+    # -- what is handed in ------------------------------------------------------------------------
     def number(self, size: DimLike) -> int:
         return size.evaluate(self.sizes) if isinstance(size, Dim) else int(size)
 
@@ -244,6 +412,8 @@ class _SizedPlan:
         return self.number(argument)
 
     def _launches(self, number: int, step: Step) -> list[_KernelLaunch]:
+        at = self.status
+        status = 0 if at is None else _BufferPlace(at.buffer, at.offset + 8 * number)
         launches = []
         for part in parts_of(step):
             total = self.number(part.total)
@@ -251,53 +421,51 @@ class _SizedPlan:
                 assert isinstance(part.kernel, Kernel)
                 made = function(self.gpu, part.kernel, len(part.arguments))
                 words = [self._word(a) for a in part.arguments]
-                launches.append(_KernelLaunch(made, *made.shape(total), total, number, words, step))
+                launches.append(_KernelLaunch(made, *made.shape(total), [total, status, *words], step))
         return launches
 
-    def _split(self, tree: Tree) -> None:
-        """Makes the lines of a tree, and of those in it."""
+    def _split(self, tree: Tree, work: list[_Work]) -> None:
+        """Makes the lines of a tree, which begins with some work, and of those in it."""
         lines: list[_LaunchSequence | Branch | While] = []
-        work: list[_KernelLaunch | _DeviceCopy] = []
         for part in tree:
-            if isinstance(part, int):
-                work += self.launches[part]
-                step = self.plan.steps[part]
-                if step.codes and any(memory.dtype.is_integer for memory in step.written()):
-                    lines.append(_LaunchSequence(work, checked=True))
-                    work = []
-            elif isinstance(part, Copy):
-                size = self.number(bytes_of(part.to))
-                work += [_DeviceCopy(self.place(part.to), self.place(part.source), size)] if size else []
+            if isinstance(part, (int, Copy)):
+                for one in self.launches[part] if isinstance(part, int) else self._copy(part):
+                    if work and any(isinstance(p, _SlotPlace) for p in _places(one)):
+                        lines.append(self._sequence(work))  # which may compute the index of the place
+                        work = []
+                    work.append(one)
             else:
                 assert not isinstance(part, RowBlocks)  # which begin at products of a processor
-                lines += [_LaunchSequence(work), part]
+                lines += [self._sequence(work), part]
                 work = []
                 self.tests[id(part)] = self.place(part.test)
                 for inner in (part.then, part.otherwise) if isinstance(part, Branch) else (part.before, part.body):
-                    self._split(inner)
-        self.lines[id(tree)] = [*lines, _LaunchSequence(work)]
+                    self._split(inner, [])
+        self.lines[id(tree)] = [*lines, self._sequence(work)] if work or not lines else lines
+
+    def _copy(self, part: Copy) -> list[_DeviceCopy]:
+        size = self.number(bytes_of(part.to))
+        return [_DeviceCopy(self.place(part.to), self.place(part.source), size)] if size else []
+
+    def _sequence(self, work: list[_Work]) -> _LaunchSequence:
+        return _LaunchSequence(work, self.arena + 1)
+
+
+class _Failed(Exception):
+    """A check failed in a run that was not careful."""
 
 
 class _CudaRun:
-    """One run of a program."""
+    """One run of a program whose way the host decides, or that may fail."""
 
-    def __init__(self, program: CudaProgram, sized: _SizedPlan, buffers: Sequence[DeviceArray],
-                 arena: Allocation, status: Allocation | None) -> None:
-        self.program, self.sized, self.gpu, self.status = program, sized, program.gpu, status
-        self.driver: Driver = program.gpu.driver
-        self.bases = [*[b.address for b in buffers], arena.address]
-
-    def run(self) -> None:
-        """Hands all of it in, and reads the status words, if there are any.
-
-        Raises:
-            NodeFailure: a check failed.
+    def __init__(self, sized: SizedProgram, bases: array[int], careful: bool = False) -> None:
+        """Args:
+            bases: the addresses of its buffers.
+            careful: whether status words are read behind every step that can fail, while all is there that the message
+                of a failure shows.
         """
-        with self.gpu.lock, self.gpu:
-            if self.status is not None:
-                self.driver.cuMemsetD8Async(self.status.address, 0xFF, self.status.size, self.gpu.stream)
-            self.tree(self.program.plan.tree)
-        self.check()
+        self.sized, self.gpu, self.bases, self._careful = sized, sized.gpu, bases, careful
+        self._indices: dict[_BufferPlace | _SlotPlace, int] = {}  # of the slots of what is handed in next
 
     def tree(self, tree: Tree) -> None:
         for part in self.sized.lines[id(tree)]:
@@ -312,61 +480,72 @@ class _CudaRun:
                     self.tree(part.before)
 
     def line(self, line: _LaunchSequence) -> None:
-        graph = line.graph(self)
-        if graph is not None:
-            self.driver.cuGraphLaunch(graph.handle, self.gpu.stream)
-        else:
-            for one in line.work:
-                self.hand_in(one, self.gpu.stream)
-        if line.checked:
-            self.check()
-
-    def hand_in(self, one: _KernelLaunch | _DeviceCopy, stream: ctypes.c_void_p) -> None:
-        """Has a stream do a launch or a copy."""
-        if isinstance(one, _DeviceCopy):
-            self.driver.cuMemcpyDtoDAsync_v2(self.address(one.to), self.address(one.source), one.size, stream)
+        bases = self.bases
+        if line.slots:
+            self._read_indices(line)
+            bases = array("q", [*bases, *map(self.address, line.slots)])
+        timeline = cuda_timeline.watching()
+        if timeline is None and not self._careful:
+            self.sized.hand_in(line, bases)
             return
-        status = 0 if self.status is None else self.status.address + 8 * one.status
-        words = (ctypes.c_int64 * (2 + len(one.words)))(one.total, status, *map(self.word, one.words))
-        first = ctypes.addressof(words)
-        parameters = (ctypes.c_void_p * len(words))(*range(first, first + 8 * len(words), 8))
-        self.driver.cuLaunchKernel(one.function.handle, one.grid, 1, 1, one.block, 1, 1, 0, stream,
-                                   ctypes.addressof(parameters), None)
+        for number, one in enumerate(line.work):
+            with nullcontext() if timeline is None else timeline.span(self.gpu, self.gpu.stream, *_told(one)):
+                self.sized.hand_in(line, bases, only=number)
+            if self._careful and isinstance(one, _KernelLaunch) and one.step.codes:
+                self.check()
 
-    def word(self, word: _BufferPlace | _SlotPlace | int) -> int:
-        return word if isinstance(word, int) else self.address(word)
-
-    def address(self, place: _BufferPlace | _SlotPlace) -> int:
-        if isinstance(place, _BufferPlace):
-            return self.bases[place.buffer] + place.offset
-        self.check()  # of the index, which a step before this may have found to be none
-        index = self.read(self.address(place.at), np.dtype(np.int64 if place.wide else np.int32), 1)[0]
-        return self.address(place.base) + int(index) * place.stride
-
+    # -- what the host reads ----------------------------------------------------------------------
     def holds(self, part: Branch | While) -> bool:
         """The flag that decides."""
-        self.check()
-        return bool(self.read(self.address(self.sized.tests[id(part)]), np.dtype(bool), 1)[0])
+        place = self.sized.tests[id(part)]
+        self._read_indices(place)
+        return bool(self.decided([(self.address(place), np.dtype(bool))])[0])
 
-    def read(self, address: int, dtype: np.dtype, count: int) -> np.ndarray:
-        """Elements on the host, after all that was handed in before."""
-        out = np.empty(count, dtype)
-        if out.nbytes:
-            self.driver.cuMemcpyDtoHAsync_v2(out.ctypes.data, address, out.nbytes, self.gpu.stream)
-        self.gpu.wait()
-        return out
+    def address(self, place: _BufferPlace | _SlotPlace) -> int:
+        """The address of a place, whose indices have been read."""
+        if isinstance(place, _BufferPlace):
+            return self.bases[place.buffer] + place.offset
+        return self.address(place.base) + self._indices[place.at] * place.stride
+
+    def _read_indices(self, of: _LaunchSequence | _BufferPlace | _SlotPlace) -> None:
+        """Reads the indices of the slots of a line, or of a place, the outer ones first."""
+        self._indices.clear()
+        slots = list(of.slots) if isinstance(of, _LaunchSequence) else [of]
+        left = {place.at: place.wide for slot in slots for place in _slots_of(slot)}
+        while left:
+            ready = [at for at in left if all(slot.at in self._indices for slot in _slots_of(at))]
+            dtypes = [np.dtype(np.int64 if left.pop(at) else np.int32) for at in ready]
+            values = self.decided([(self.address(at), dtype) for at, dtype in zip(ready, dtypes, strict=True)])
+            self._indices.update(zip(ready, map(int, values), strict=True))
+
+    def decided(self, places: Sequence[tuple[int, np.dtype]]) -> list[np.generic]:
+        """What lies at some addresses, once it is known that no step has failed that it may come from.
+
+        Raises:
+            NodeFailure, _Failed: a check failed.
+        """
+        wanted = [(address, dtype, (1,)) for address, dtype in places]
+        status, count = self.sized.status, len(self.sized.plan.steps)
+        if status is not None:
+            wanted.append((self.address(status), np.dtype(np.int64), (count,)))
+        values = self.gpu.read_all(wanted)
+        if status is not None:
+            self._tell(values.pop() + 1)
+        return [value[0] for value in values]
 
     def check(self) -> None:
-        """Raises the failure of the first step that has one."""
-        if self.status is None:
-            return
-        steps = self.program.plan.steps
-        codes = self.read(self.status.address, np.dtype(np.int64), len(steps)) + 1
+        """Raises an error if a step has failed."""
+        if self.sized.status is not None:
+            self.decided([])
+
+    def _tell(self, codes: np.ndarray) -> None:
         for number in np.flatnonzero(codes).tolist():
-            raise failure(steps[number], int(codes[number]), self.sized.sizes, self.array)
+            if not self._careful:
+                raise _Failed
+            raise failure(self.sized.plan.steps[number], int(codes[number]), self.sized.sizes, self.array)
 
     def array(self, within: Within, shape: tuple[int, ...]) -> np.ndarray:
         """The array that begins at a place in memory."""
         dtype = within.value.dtype
-        at = self.address(self.sized.place(within.value, self.sized.number(within.offset) * dtype.size))
-        return self.read(at, dtype.np, math.prod(shape)).reshape(shape)
+        place = self.sized.place(within.value, self.sized.number(within.offset) * dtype.size)
+        return self.gpu.read(self.address(place), dtype.np, shape)

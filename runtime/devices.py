@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from .cuda_device import Gpu
 
 __all__ = ["PhysicalDevice", "LogicalDevice", "Request", "details", "device", "full_name", "log_placement",
-           "logical_devices", "memory_info", "physical_devices", "placed", "require_gpu", "requested",
-           "reset_memory_stats", "soft_placement", "set_soft_placement", "when_asked", "FULL_NAME"]
+           "logs_placement", "logical_devices", "memory_info", "number_of", "physical_devices", "placed", "require_gpu",
+           "requested", "reset_memory_stats", "soft_placement", "set_soft_placement", "when_asked", "FULL_NAME"]
 
 _TASK = "/job:localhost/replica:0/task:0"
 FULL_NAME = f"{_TASK}/device:CPU:0"
@@ -129,8 +129,7 @@ def device(name: str | None) -> Iterator[None]:
     token = _requested.set(request)
     on_gpu = request is not None and request.kind == "GPU"
     if on_gpu:
-        for start in _starters:
-            start()
+        _start()
         native.change_tracers(1)  # native entries know of the host alone
     try:
         yield
@@ -138,6 +137,24 @@ def device(name: str | None) -> Iterator[None]:
         _requested.reset(token)
         if on_gpu:
             native.change_tracers(-1)
+
+
+def number_of(name: str) -> int | None:
+    """The number of the GPU that a name asks for, on which tensors may lie from now on; None for the CPU.
+
+    Raises:
+        ValueError: the name is malformed. RuntimeError: the device is missing and soft placement is off.
+    """
+    request = _checked(name)
+    if request.kind == "CPU":
+        return None
+    _start()
+    return request.number
+
+
+def _start() -> None:
+    for start in _starters:
+        start()
 
 
 def _checked(name: str) -> Request:
@@ -231,9 +248,13 @@ def log_placement(enabled: bool) -> None:
     if bool(enabled) == _logged:
         return
     _logged = bool(enabled)
-    for start in _starters:
-        start()
+    _start()
     native.change_tracers(1 if _logged else -1)
+
+
+def logs_placement() -> bool:
+    """Whether it is told where what runs."""
+    return _logged
 
 
 def placed(what: str, index: int | None) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import time
+from typing import Any
 
 from twofold.codegen import llvm_module, program
 from twofold.codegen.backend import Backend
@@ -167,48 +168,56 @@ def explain_graph(graph: g.Graph, signature: str, reason: str, fast_math: bool =
     explanation.seconds["passes"] = time.perf_counter() - start
     explanation.after = _text(copy)
     explanation.seconds.update({"lowering": 0.0, "optimising": 0.0, "code": 0.0})
-    explanation.kernels = [_note(kernel) for kernel in kernels_of(copy)[0]]
-    arena = _describe(explanation, copy)
-    if backend is not None:
-        explanation.launches = _launches(copy, backend, sizes or {})
+    where = cpu if backend is None else backend
+    explanation.kernels = [_note(kernel) for kernel in kernels_of(copy, where)[0]]
+    arena = _describe(explanation, copy, where, sizes or {})
     explanation.arena = " + ".join(str(a) for a in arena if a != 0) or "0"
     return explanation
 
 
-def _describe(explanation: Explanation, graph: g.Graph) -> list[DimLike]:
-    """Notes the nodes that Python runs and the seconds of code generation; the arenas of the programs."""
+def _describe(explanation: Explanation, graph: g.Graph, backend: Backend, sizes: dict[str, int]) -> list[DimLike]:
+    """Notes the nodes that Python runs, the seconds of code generation, and what a GPU is given; the arenas of the
+    programs."""
     arena: list[DimLike] = []
-    for piece in pieces(graph, cpu):
+    for piece in pieces(graph, backend):
         if isinstance(piece, g.Node):
             name = piece.attrs["name"] if piece.op is g.HOST else piece.op.name
             explanation.host.append((name, "" if piece.loc is None else str(piece.loc)))
             for region in piece.regions:
-                arena += _describe(explanation, region)
-            continue
-        start = time.perf_counter()
-        lowered = program.compile_graph(piece, cpu, "entry")
-        after = time.perf_counter()
-        optimised = llvm_module.optimise(lowered.module)
-        last = time.perf_counter()
-        llvm_module.object_code(optimised, quick=lowered.plan.is_long)
-        explanation.seconds["lowering"] += after - start
-        explanation.seconds["optimising"] += last - after
-        explanation.seconds["code"] += time.perf_counter() - last
-        arena.append(lowered.plan.arena)
+                arena += _describe(explanation, region, backend, sizes)
+        elif backend.is_host:
+            arena.append(_compiled(explanation, piece))
+        else:
+            arena.append(_launched(explanation, piece, backend, sizes))
     return arena
 
 
-def _launches(graph: g.Graph, backend: Backend, sizes: dict[str, int]) -> list[LaunchNote]:
-    """What programs of a GPU launch, as far as sizes are known before they run."""
-    notes = []
-    for piece in pieces(graph, backend):
-        if isinstance(piece, g.Node):
-            continue
-        for launch in backend.program(piece, {}, piece, "", sizes).launches(sizes):  # type: ignore[attr-defined]  # a GPU's
-            ops = tuple([item.name for item in launch.step.items]) or (
-                () if launch.step.node is None else (launch.step.node.op.name,))
-            notes.append(LaunchNote(launch.step.name, ops, launch.grid, launch.block, *launch.function.resources))
-    return notes
+def _compiled(explanation: Explanation, piece: g.Graph) -> DimLike:
+    """Compiles a program for the processor, and notes how long that takes; its arena."""
+    start = time.perf_counter()
+    lowered = program.compile_graph(piece, cpu, "entry")
+    after = time.perf_counter()
+    optimised = llvm_module.optimise(lowered.module)
+    last = time.perf_counter()
+    llvm_module.object_code(optimised, quick=lowered.plan.is_long)
+    explanation.seconds["lowering"] += after - start
+    explanation.seconds["optimising"] += last - after
+    explanation.seconds["code"] += time.perf_counter() - last
+    return lowered.plan.arena
+
+
+def _launched(explanation: Explanation, piece: g.Graph, backend: Backend, sizes: dict[str, int]) -> DimLike:
+    """Notes what a program of a GPU launches, as far as sizes are known before it runs; its arena."""
+    start = time.perf_counter()
+    made: Any = backend.program(piece, {}, piece, "", sizes)  # a GPU's
+    after = time.perf_counter()
+    for launch in made.launches(sizes):
+        ops = tuple([node.op.name for node in launch.step.nodes])
+        explanation.launches.append(LaunchNote(launch.step.name, ops, launch.grid, launch.block,
+                                               *launch.function.resources))
+    explanation.seconds["lowering"] += after - start
+    explanation.seconds["code"] += time.perf_counter() - after
+    return made.plan.arena
 
 
 _FOLDER = re.compile(r"(# )\S*[/\\]")

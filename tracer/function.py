@@ -46,11 +46,13 @@ from .types import Args, Cotangent, InputSpec, Kwargs, PythonFunction, PythonVal
 
 if TYPE_CHECKING:
     from .explain import Explanation
+    from .placed_calls import PlacedCall
 
 __all__ = ["Function", "making", "trace"]
 
 _SERVED = 1024  # calls remembered by their exact shapes
 _QUICK = 16  # variants that native code tries in order
+_PLACED = 8  # calls on GPUs that are tried in order
 _RETRACES = 5
 _DEPTH = 64  # traces of one function inside of another
 making = locks.RLock()  # one trace at a time: Python code that is traced need not expect another
@@ -138,7 +140,9 @@ class Function:
             self._declared = InputSignature(settings.input_signature, self._parameters)
         self._families: dict[CallKey, Family] = {}
         self._quick = ()
-        self._quickened: set[tuple[int, CallKey]] = set()  # traces and keys of calls that native code was offered
+        self._placed: tuple[PlacedCall, ...] = ()
+        # Traces and keys of calls that were offered to native code, and with shapes those that were to `placed_calls`.
+        self._quickened: set[tuple[object, ...]] = set()
         self._served: dict[tuple[CallKey, tuple[Shape, ...]], Traced] = {}
         self._methods: dict[int, tuple[weakref.ref[object], Function]] = {}
         self._under_way: list[tuple[CallKey, StaticShapes, bool]] = []
@@ -203,12 +207,19 @@ class Function:
         here = current()
         if options.runs_eagerly() and here is None and self._restored is None:
             return self._python_function(*args, **kwargs)
+        if self._placed and here is None and not kwargs:
+            for placed in self._placed:
+                result = placed(args)
+                if result is not NotImplemented:
+                    return result
         call = self._parameters.call(args, kwargs) if self._declared is None else self._declared.call(args, kwargs)
         if here is None:
             traced = self._served.get((call.key, call.shapes))
             if traced is not None and not traced._loose and not (traced.spared and differentiated(None)):
                 if not kwargs and traced.variant is not None:
                     self._quicken(traced, args, call)
+                if not kwargs and backend_for([x._memory for x in call.leaves]) is not None:
+                    self._place(traced, args, call)
                 return traced(call.leaves)
         if self._restored is not None:
             call = self._restored.served(call, here)
@@ -231,6 +242,20 @@ class Function:
                 self._quickened.add(key)
                 if entry is not None:
                     self._quick = (entry, *self._quick[:_QUICK - 1])
+
+    def _place(self, traced: Traced, args: Args, call: CallArguments) -> None:
+        """From now on a `PlacedCall` serves calls like this one on its GPU, where it can."""
+        key = (traced.number, call.key, call.shapes)
+        if key in self._quickened or len(self._quickened) >= _SERVED:
+            return
+        from .placed_calls import placed_call  # which programs without GPUs do without
+
+        placed = placed_call(traced, args, call.leaves)
+        with _quickening:
+            if key not in self._quickened:
+                self._quickened.add(key)
+                if placed is not None:
+                    self._placed = (placed, *self._placed[:_PLACED - 1])
 
     def _find(self, call: CallArguments, here: Trace | None) -> Service | None:
         """The trace for a call, made where there is none; None where it is to run eagerly."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from twofold.codegen import planner
+from twofold.codegen.backend import Backend
 from twofold.codegen.operands import Library
 from twofold.codegen.plan import Plan, Step
 from twofold.ir import dims as dm
@@ -20,7 +21,7 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.runtime.cpu import cpu
 from twofold.runtime.program import pieces
 
-__all__ = ["PlannedKernel", "kernels_of", "seconds_by_line", "amount"]
+__all__ = ["PlannedKernel", "kernels_of", "seconds_by_line", "amount", "title_of"]
 
 _NAMED = 3  # ops that a title names
 
@@ -57,9 +58,7 @@ class PlannedKernel:
     @property
     def title(self) -> str:
         """The ops that it is made of, in short."""
-        names = list(dict.fromkeys(node.op.name for node in self.nodes))
-        more = f" +{len(names) - _NAMED}" if len(names) > _NAMED else ""
-        return ", ".join(names[:_NAMED]) + more
+        return title_of(self.nodes)
 
     @property
     def lines(self) -> list[g.Location]:
@@ -67,22 +66,35 @@ class PlannedKernel:
         return list(dict.fromkeys(node.loc for node in self.nodes if node.loc is not None))
 
 
-def kernels_of(graph: g.Graph) -> tuple[list[PlannedKernel], list[Plan]]:
-    """The kernels of `graph`, which is run as it stands: passes have been through it; and its programs, in order."""
+def title_of(nodes: Iterable[g.Node]) -> str:
+    """The ops of nodes, in short."""
+    names = list(dict.fromkeys(node.op.name for node in nodes))
+    more = f" +{len(names) - _NAMED}" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def kernels_of(graph: g.Graph, backend: Backend = cpu) -> tuple[list[PlannedKernel], list[Plan]]:
+    """The kernels of `graph`, which is run as it stands: passes have been through it; and its programs, in order.
+
+    Args:
+        backend: on which it runs.
+    """
     kernels: list[PlannedKernel] = []
     plans: list[Plan] = []
-    _collect(graph, kernels, plans, ())
+    _collect(graph, backend, kernels, plans, ())
     for number, kernel in enumerate(kernels):
         kernel.number = number
     return kernels, plans
 
 
-def _collect(graph: g.Graph, kernels: list[PlannedKernel], plans: list[Plan], loops: tuple[g.Node, ...]) -> None:
+def _collect(graph: g.Graph, backend: Backend, kernels: list[PlannedKernel], plans: list[Plan],
+             loops: tuple[g.Node, ...]) -> None:
     origins: dict[g.Node, g.Node] = {}
     programs = 0
-    for piece in pieces(graph, cpu, origins):
+    for piece in pieces(graph, backend, origins):
         if isinstance(piece, g.Graph):
-            planned = _of_piece(piece, origins, (graph, programs), plans)
+            plans.append(planner.plan(piece, backend))
+            planned = _of_plan(plans[-1], origins, (graph, programs))
             for kernel in planned:
                 kernel.loops = (*loops, *kernel.loops)
             kernels += planned
@@ -90,19 +102,16 @@ def _collect(graph: g.Graph, kernels: list[PlannedKernel], plans: list[Plan], lo
             continue
         inside = (*loops, origins.get(piece, piece)) if piece.op is g.WHILE else loops
         for region in piece.regions:
-            _collect(region, kernels, plans, inside)
+            _collect(region, backend, kernels, plans, inside)
 
 
-def _of_piece(piece: g.Graph, origins: dict[g.Node, g.Node], which: tuple[g.Graph, int],
-              plans: list[Plan]) -> list[PlannedKernel]:
+def _of_plan(plan: Plan, origins: dict[g.Node, g.Node], which: tuple[g.Graph, int]) -> list[PlannedKernel]:
     kernels: list[PlannedKernel] = []
     taken: dict[g.Node, PlannedKernel] = {}
     waiting: list[tuple[int, Step]] = []
-    plan = planner.plan(piece, cpu)
     why, memory_of = plan.reasons(), plan.memory_of
-    plans.append(plan)
     for at, step in enumerate(plan.steps):
-        nodes = [origins.get(node, node) for node in _nodes(step)]
+        nodes = [origins.get(node, node) for node in step.nodes]
         own = [node for node in dict.fromkeys(nodes) if node not in taken]
         if own and step.epilogue is not None and nodes[0] in taken:  # what has packed an operand is of this kernel
             kernel = taken[nodes[0]]
@@ -126,11 +135,6 @@ def _of_piece(piece: g.Graph, origins: dict[g.Node, g.Node], which: tuple[g.Grap
     for at, step in waiting if kernels else ():
         _extend(kernels[-1], which, at, step, why, memory_of)
     return kernels
-
-
-def _nodes(step: Step) -> list[g.Node]:
-    nodes = [item.node for item in step.items if item.node is not None]
-    return nodes if step.node is None else [step.node, *nodes]
 
 
 def _extend(kernel: PlannedKernel, which: tuple[g.Graph, int], at: int, step: Step, why: dict[g.Value, str],

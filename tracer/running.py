@@ -26,9 +26,9 @@ from twofold.runtime.program_call import Variant
 
 from .types import Args, Captured, InputSpec, PythonFunction, PythonValue, Structure
 
-__all__ = ["Runner", "is_stored"]
+__all__ = ["FIXED", "Runner", "accepts", "is_stored"]
 
-_FIXED = (bool, int, float, str, bytes, type(None))  # arguments that native code can compare
+FIXED = (bool, int, float, str, bytes, type(None))  # arguments that can be told by a comparison
 
 #: a step that puts a result together, and its operand (`runtime/program_table.py: STEP`)
 Step: TypeAlias = tuple[str, Any]
@@ -98,7 +98,7 @@ class Runner:
         traced, program = self.traced, native(self.program.whole)
         captures = [c for c in traced._captures if _readable(c)]
         assigned = traced.graph.outputs[len(traced.graph.outputs) - len(traced.updates):]
-        updates = [v for v, s in zip(traced.updates, assigned, strict=True) if _accepts(v, s)]
+        updates = [v for v, s in zip(traced.updates, assigned, strict=True) if accepts(v, s)]
         if program is None or len(captures) < len(traced._captures) or len(updates) < len(traced.updates):
             return None
         sources: list[program_call.InputSource] = [program_call.LEAF] * len(traced.specs)
@@ -116,7 +116,7 @@ class Runner:
             if type(a) is Tensor:
                 tensors.append(a)
                 pattern.append(program_call.LEAF)
-            elif type(a) in _FIXED:
+            elif type(a) in FIXED:
                 pattern.append(a)
             else:
                 return None
@@ -144,7 +144,7 @@ def _readable(capture: Captured | weakref.ref[Variable]) -> TypeGuard[Tensor | V
     return isinstance(capture, Variable)
 
 
-def _accepts(variable: Variable | weakref.ref[Variable], value: g.Value) -> TypeGuard[Variable]:
+def accepts(variable: Variable | weakref.ref[Variable], value: g.Value) -> TypeGuard[Variable]:
     """Whether a variable can hold all values of these dims, so that nothing needs checking."""
     if not isinstance(variable, Variable):
         return False

@@ -66,6 +66,14 @@ class FakeCuda:
         """Bytes that are allocated on a device, and that no call has freed."""
         return self._driver.held(device)
 
+    def handles_of(self, kind: str) -> int:
+        """How many handles of a kind, such as "Event", the caller has and has not given back."""
+        return sum(type(thing).__name__ == kind for thing in self._driver.handles.values())
+
+    def pinned_bytes(self) -> int:
+        """Bytes of the host that are allocated, and that no call has freed."""
+        return sum(len(buffer) for buffer in self._driver.pinned.values())
+
     def settle(self) -> None:
         """Does all work that streams were given, as if much time went by."""
         with self._driver.lock:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import json
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -236,6 +239,15 @@ CHECKED = {
     "labels": lambda: tf.nn.sparse_softmax_cross_entropy_with_logits(tf.constant([0, FAR]), tf.ones([2, 3])),
     "in a loop": lambda: tf.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + tf.gather([1.0, 2.0], i * FAR)),
                                        [0, 0.0]),
+    "an item of a loop": lambda: tf.while_loop(
+        lambda i, s: i < 3, lambda i, s: (i + 1, s + tf.constant([[1.0], [2.0]])[tf.gather([0, 1], i * FAR)]),
+        [0, tf.zeros([1])]),
+    "a flag": lambda: tf.cond(tf.gather([False, True], FAR), lambda: tf.gather([1.0], FAR), lambda: 2.0),
+    "segments": lambda: tf.exp(tf.math.segment_sum(tf.ones([3]), tf.constant([0, FAR, 1]))),
+    "any segments": lambda: tf.gather([1, 2], tf.math.unsorted_segment_sum(tf.range(3), tf.constant([0, FAR, 1]), 2)),
+    "the first of several": lambda: tf.while_loop(
+        lambda i, s: tf.reduce_max(tf.gather([1, 2, 3], [i, 0])) < 3,
+        lambda i, s: (i + tf.reduce_max(tf.gather([FAR, FAR], [i + 7, 0])), s + 1.0), [0, 0.0]),
     "divided": lambda: tf.gather(tf.ones([9]), tf.constant([4, 5]) // tf.constant([0, 1])),
 }
 
@@ -250,6 +262,20 @@ def test_checks_come_before_what_relies_on_them(fake: Any, name: str, compiled: 
         told.append(str(failure.value).splitlines()[0])
     assert told[0] == told[1] and (fake is None or fake.findings == [])
     assert same(tf.ones([3]).gpu() + 1, tf.fill([3], 2.0))
+
+
+def test_items_of_loops(fake: Any) -> None:
+    """Places that a round computes right before it reads or writes there."""
+    @tf.function
+    def f(x: Any, n: Any) -> Any:
+        total, out = tf.zeros([2]), tf.TensorArray(tf.float32, n, element_shape=[2])
+        for i in tf.range(n):
+            total += x[(i * i + 1) % 5] * x[(i + 3) % 5]
+            out = out.write((i * 2) % n, total + x[i])
+        return total, out.stack()
+    x, n = some(5, 2), tf.constant(5)
+    assert all(same(a, b) for a, b in zip(f(x.gpu(), n), f(x, n), strict=True))
+    assert fake is None or fake.findings == []
 
 
 def test_too_little_memory(fake: Any) -> None:
@@ -294,6 +320,64 @@ def test_steps_become_one_graph_of_the_driver(fake: Any) -> None:
     launches, graphs = fake.calls["cuLaunchKernel"], fake.counts["graph_launches"]
     f(x, y)
     assert (fake.counts["graph_launches"], fake.calls["cuLaunchKernel"]) == (graphs + 1, launches)
+
+
+def test_calls_that_come_again(fake: Any) -> None:
+    """They hand in one launch, and see whatever makes a call another one."""
+    w = tf.Variable(some(3).gpu())
+
+    @tf.function
+    def f(x: Any, by: Any = 2.0) -> Any:
+        return {"y": x * w * by, "none": None}
+
+    def plain(x: Any, by: float = 2.0) -> np.ndarray:
+        return x.numpy() * w.numpy() * np.float32(by)
+    x, other = some(3, seed=1).gpu(), some(2, 3, seed=2).gpu()
+    for _ in range(4):
+        assert same(f(x)["y"], plain(x))
+    if fake is not None:
+        before = dict(fake.calls)
+        result = f(x)
+        assert {name: n - before.get(name, 0) for name, n in fake.calls.items() if n != before.get(name, 0)} == {
+            "cuCtxSetCurrent": 1, "cuLaunchKernel": 1}
+        assert result["none"] is None and result["y"].device == GPU
+    for _ in range(3):
+        assert same(f(other)["y"], plain(other)) and same(f(x, 3.0)["y"], plain(x, 3.0)) and same(f(x)["y"], plain(x))
+        assert same(f(x, by=4.0)["y"], plain(x, 4.0)) and same(f(x.cpu())["y"], plain(x))  # where the variable is
+        assert f(x.cpu())["y"].device == GPU
+        with tf.device("/cpu:0"):
+            assert f(x)["y"].device == CPU
+        with tf.device("/gpu:0"):
+            assert f(x)["y"].device == GPU
+        with tf.GradientTape() as tape:
+            y = f(x)["y"]
+        assert same(tape.gradient(y, w), x.numpy() * 2)
+        w.assign_add(w)
+    tf.config.run_functions_eagerly(True)
+    try:
+        assert same(f(x)["y"], plain(x))
+    finally:
+        tf.config.run_functions_eagerly(False)
+
+
+def test_calls_of_several_threads_assign_one_after_another(fake: Any) -> None:
+    with tf.device("/gpu:0"):
+        total, one = tf.Variable(0.0), tf.constant(1.0)
+
+    @tf.function
+    def count(x: Any) -> Any:
+        return total.assign_add(x)
+    count(one)
+    seen: list[float] = []
+
+    def run() -> None:
+        seen.extend(float(count(one)) for _ in range(20))
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(seen) == list(range(2, 82)) and float(total) == 81
 
 
 # -- models and files ---------------------------------------------------------------------------------
@@ -417,7 +501,8 @@ def test_explain_shows_launches(fake: Any) -> None:
     told = f.explain(x.gpu(), file=io.StringIO())
     assert [(launch.ops, launch.blocks, launch.threads) for launch in told.launches] == [
         (("exp", "multiply", "reduce_sum"), 1, 256)]
-    assert told.launches[0].shared >= 1024
+    assert told.launches[0].shared >= 1024 and told.launches[0].registers > 0
+    assert [name for name, _ in told.host] == ["sort"] and len(told.kernels) == 1
     assert "launches on a GPU: 1" in str(told) and "1 blocks of 256 threads" in str(told)
 
 
@@ -435,21 +520,63 @@ def test_the_example_trains_to_the_same_losses(fake: Any, monkeypatch: pytest.Mo
     assert losses[0] == losses[1] == losses[2] == losses[3]
 
 
-def test_profiles_of_what_runs_on_a_gpu(fake: Any, tmp_path: Path) -> None:
-    f = tf.function(lambda x: tf.reduce_sum(tf.exp(x) * 2.0))
-    x = some(30, 20).gpu()
-    tf.profiler.experimental.start(str(tmp_path))
-    f(x)
-    y = x + 1
-    tf.profiler.experimental.stop()
-    assert y.device == GPU and list(tmp_path.rglob("*.trace.json.gz"))
+def profiled(folder: Path, run: Any, **options: int) -> tuple[list[Any], dict[int, str]]:
+    """The rows of a profile of a call, and the names of their processes."""
+    with tf.profiler.experimental.Profile(str(folder), tf.profiler.experimental.ProfilerOptions(**options)):
+        run()
+    [path] = folder.rglob("*.trace.json.gz")
+    rows = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    names = {r["pid"]: r["args"]["name"] for r in rows if r["name"] == "process_name"}
+    return [r for r in rows if r["ph"] == "X"], names
 
 
-def test_pages_of_what_runs_on_a_gpu(fake: Any, tmp_path: Path) -> None:
+def test_profiles_show_what_a_gpu_did(fake: Any, tmp_path: Path) -> None:
+    f = tf.function(lambda x: tf.cumsum(tf.reduce_sum(tf.exp(x) * 2.0, 1)))
     x = some(30, 20).gpu()
-    f = tf.function(lambda x: tf.reduce_sum(tf.exp(x) * 2.0)).get_concrete_function(x)
-    f.to_html(x, path=tmp_path / "page.html")
-    assert "exp" in (tmp_path / "page.html").read_text()
+    for _ in range(4):
+        f(x)  # from now on it is one graph of the driver's
+
+    def run() -> None:
+        f(x)
+        (x + 1).numpy()
+        some(3).gpu()
+    run()
+    events = 0 if fake is None else fake.handles_of("Event")
+    rows, names = profiled(tmp_path / "all", run)
+    there = [r for r in rows if names[r["pid"]] == "/device:GPU:0"]
+    assert [r["name"] for r in there if r["cat"] == "kernel"] == ["exp, multiply, reduce_sum", "cumsum", "add"]
+    assert [r["args"]["bytes"] for r in there if r["cat"] == "copy"] == [4, 30 * 20 * 4, 3 * 4]  # the number first
+    first = there[0]
+    assert "test_placement.py:" in first["args"]["lines"] and first["args"]["threads"] >= 32
+    assert first["args"]["registers"] > 0
+    ends = [r["ts"] + r["dur"] for r in there]
+    assert all(end <= r["ts"] + 1e-6 for end, r in zip(ends, there[1:], strict=False))
+    host = {r["cat"] for r in rows if names[r["pid"]] == "twofold"}
+    assert host == {"function", "op"}  # kernels are where they ran
+    rows, names = profiled(tmp_path / "host", run, device_tracer_level=0)
+    assert list(names.values()) == ["twofold"] and {r["cat"] for r in rows} == {"function", "op"}
+    assert fake is None or fake.handles_of("Event") == events
+
+
+def test_pages_show_what_kernels_take_on_a_gpu(fake: Any, tmp_path: Path) -> None:
+    x = some(30, 20).gpu()
+
+    @tf.function
+    def f(x: Any) -> Any:
+        y = tf.reduce_sum(tf.exp(x) * 2.0)
+        return tf.numpy_function(np.cos, [y], tf.TensorSpec([], tf.float32)) + 1 if y > 0 else y
+    concrete = f.get_concrete_function(x)
+    page = concrete.to_html(x, path=tmp_path / "page.html")
+    [data] = re.findall(r'<script id="graph" type="application/json">(.*?)</script>', page, re.DOTALL)
+    assert "exp" in data and "time in kernels" in page and "on cuda sm_" in page
+    from twofold.eager.executing import backend_for
+    from twofold.tracer.page import timing, whole
+
+    backend = backend_for([x._memory])
+    compiled, kernels, _ = whole.compiled_kernels(concrete.graph, backend=backend)
+    spent = timing.measure(compiled, kernels, [x._memory], backend)
+    assert len(kernels) >= 2 and all(k.seconds is not None for k in kernels) and len(spent) >= 1
+    assert any(k.seconds for k in kernels)
 
 
 def test_functions_are_verified(fake: Any) -> None:

@@ -1,4 +1,5 @@
-"""How long each kernel of a graph takes: the same programs, whose entries read the clock around every step.
+"""How long each kernel of a graph takes: the same programs, whose entries read the clock around every step. On a GPU
+events of the driver's stand around every launch.
 
 A timed program is compiled for the purpose and kept nowhere; programs that run otherwise carry no clock. Nothing that
 the function would change is changed: graphs are pure, and variables get no new values. What Python runs, and draws
@@ -11,15 +12,17 @@ import ctypes
 import statistics
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from twofold.codegen import llvm_module, program
+from twofold.codegen import llvm_module, planner, program
+from twofold.codegen.backend import Backend
 from twofold.eager import executing
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
 from twofold.ir.errors import UnimplementedError
-from twofold.runtime import system
+from twofold.runtime import cuda_timeline, system
 from twofold.runtime.compiled import Native
 from twofold.runtime.cpu import cpu
 from twofold.runtime.description import ProgramCode, describe
@@ -33,19 +36,21 @@ _ENOUGH = 0.25  # seconds of runs
 _RUNS = 3, 200  # the least and the most
 
 
-def measure(graph: g.Graph, kernels: Sequence[PlannedKernel], arrays: Sequence[np.ndarray]) -> dict[g.Node, float]:
+def measure(graph: g.Graph, kernels: Sequence[PlannedKernel], arrays: Sequence[np.ndarray],
+            backend: Backend = cpu) -> dict[g.Node, float]:
     """Sets the `seconds` of kernels: the median of some runs.
 
     Args:
         graph: as it runs.
-        kernels: of the graph.
-        arrays: one for each of its inputs.
+        kernels: of the graph, on the backend.
+        arrays: memory for each of its inputs.
+        backend: where it runs.
     Returns:
         The seconds of the nodes that Python runs, likewise.
     Raises:
         InvalidArgumentError: a check of the function fails for these arrays.
     """
-    host = _TimedHost()
+    host = _TimedHost(backend)
     whole = host.region(graph)
     executing.execute(whole, arrays)  # a first run also links what is shared
     steps: dict[tuple[g.Graph, int, int], list[int]] = {}
@@ -69,10 +74,10 @@ def measure(graph: g.Graph, kernels: Sequence[PlannedKernel], arrays: Sequence[n
 class _TimedHost(executing.Host):
     """Runs nodes that need Python, regions with clocks, and notes what nodes take."""
 
-    def __init__(self) -> None:
-        super().__init__(cpu)
+    def __init__(self, backend: Backend) -> None:
+        super().__init__(backend)
         self.spent: dict[g.Node, float] = {}
-        self.timed: dict[g.Graph, Timeable[_TimedProgram]] = {}
+        self.timed: dict[g.Graph, Timeable[_TimedProgram | _TimedOnGpu]] = {}
 
     def __call__(self, node: g.Node, arrays: list[np.ndarray], sizes: dict[str, DimLike]) -> Sequence[np.ndarray]:
         start = time.perf_counter()
@@ -80,11 +85,14 @@ class _TimedHost(executing.Host):
         self.spent[node] = self.spent.get(node, 0.0) + time.perf_counter() - start
         return results
 
-    def region(self, graph: g.Graph) -> Timeable[_TimedProgram]:
+    def region(self, graph: g.Graph) -> Timeable[_TimedProgram | _TimedOnGpu]:
         timeable = self.timed.get(graph)
         if timeable is None:
-            timeable = self.timed[graph] = Timeable(graph, self, self.backend, _TimedProgram)
+            timeable = self.timed[graph] = Timeable(graph, self, self.backend, self._program)
         return timeable
+
+    def _program(self, graph: g.Graph) -> _TimedProgram | _TimedOnGpu:
+        return _TimedProgram(graph) if self.backend.is_host else _TimedOnGpu(graph, self.backend)
 
     def clear(self) -> None:
         """Sets all times to 0."""
@@ -115,3 +123,29 @@ class _TimedProgram(Native):
             raise UnimplementedError(None, None, "Kernels are not timed on this system: it has no `clock_gettime`.")
         self._longer = (ctypes.c_int64 * (len(self._table) + 2))(*self._table, clock, ctypes.addressof(self.counts))
         self.words += ctypes.addressof(self._longer) - ctypes.addressof(self._table)
+
+
+class _TimedOnGpu:
+    """A program on a GPU that counts nanoseconds of its steps in `counts`."""
+
+    donated: dict[int, int] = {}
+
+    def __init__(self, graph: g.Graph, backend: Backend) -> None:
+        plan = planner.plan(graph, backend)
+        self._program, self._number = backend.compile(plan), {step: n for n, step in enumerate(plan.steps)}
+        self.counts = (ctypes.c_int64 * max(len(plan.steps), 1))()
+
+    def __call__(self, arrays: Sequence[Any], sizes: dict[str, int]) -> list[Any]:
+        timeline = cuda_timeline.Timeline()
+        cuda_timeline.start(timeline)
+        try:
+            results = self._program(arrays, sizes)
+            spans = timeline.take()
+        finally:
+            cuda_timeline.stop(timeline)
+            timeline.close()
+        for span in spans:
+            number = None if isinstance(span.what, str) else self._number.get(span.what.step)
+            if number is not None:
+                self.counts[number] += span.end - span.begin
+        return results

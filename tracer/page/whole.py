@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from twofold.codegen.backend import Backend
 from twofold.codegen.plan import Plan
+from twofold.eager.executing import backend_for
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir import passes
 from twofold.ir.dims import DimLike
 from twofold.ir.replay import bind_sizes
+from twofold.runtime.cpu import cpu
 from twofold.runtime.description import named
 
 from ..kernels import PlannedKernel, amount, kernels_of, seconds_by_line
@@ -29,15 +32,18 @@ def page_of(graph: g.Graph, inputs: Sequence[np.ndarray] | None = None, fast_mat
 
     Args:
         graph: as it was traced.
-        inputs: one array for each of its inputs, to measure what kernels take; None measures nothing.
+        inputs: memory for each of its inputs, to measure what kernels take where they would run with it; None measures
+            nothing.
         fast_math: whether it is compiled so.
     """
-    compiled, kernels, plans = compiled_kernels(graph, fast_math)
-    spent = {} if inputs is None else measure(compiled, kernels, inputs)
+    backend = (None if inputs is None else backend_for(inputs)) or cpu
+    compiled, kernels, plans = compiled_kernels(graph, fast_math, backend)
+    spent = {} if inputs is None else measure(compiled, kernels, inputs, backend)
     sizes = _known_sizes(compiled, inputs)
     for kernel in kernels:
         kernel.runs, kernel.reads, kernel.writes = dm.substitute((kernel.runs, kernel.reads, kernel.writes), sizes)
-    views = [html.View("Compiled", scene_of(compiled, kernels, spent), graph.name, _note(kernels, inputs is not None),
+    note = _note(kernels, inputs is not None, backend)
+    views = [html.View("Compiled", scene_of(compiled, kernels, spent), graph.name, note,
                        _facts(compiled, kernels, plans, spent, sizes), [_memory(plan, sizes) for plan in plans]),
              html.View("Traced", scene_of(graph), graph.name, "as it was traced, before any pass",
                        [("nodes", f"{sum(1 for _ in graph.walk()):,}")])]
@@ -50,11 +56,12 @@ def picture_of(graph: g.Graph, fast_math: bool = False) -> str:
     return svg.picture(scene_of(compiled, kernels))
 
 
-def compiled_kernels(graph: g.Graph, fast_math: bool = False) -> tuple[g.Graph, list[PlannedKernel], list[Plan]]:
-    """A traced graph after the passes, its kernels and its programs."""
+def compiled_kernels(graph: g.Graph, fast_math: bool = False,
+                     backend: Backend = cpu) -> tuple[g.Graph, list[PlannedKernel], list[Plan]]:
+    """A traced graph after the passes, its kernels on a backend, and its programs."""
     compiled = graph.copy()
     passes.optimise(compiled, fast_math=fast_math)
-    return compiled, *kernels_of(compiled)
+    return compiled, *kernels_of(compiled, backend)
 
 
 def _known_sizes(graph: g.Graph, inputs: Sequence[np.ndarray] | None) -> dict[str, DimLike]:
@@ -65,9 +72,10 @@ def _known_sizes(graph: g.Graph, inputs: Sequence[np.ndarray] | None) -> dict[st
     return sizes
 
 
-def _note(kernels: list[PlannedKernel], measured: bool) -> str:
+def _note(kernels: list[PlannedKernel], measured: bool, backend: Backend) -> str:
     if measured:
-        return "as it runs; a box around nodes is one kernel, with the median of its times in some runs"
+        where = "" if backend.is_host else f" on {backend.key()}"
+        return f"as it runs{where}; a box around nodes is one kernel, with the median of its times in some runs"
     return "as it runs; a box around nodes is one kernel" if kernels else "as it runs, by Python alone"
 
 

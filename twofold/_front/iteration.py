@@ -20,7 +20,7 @@ from twofold.ir import graph as graphs
 from twofold.ir.dims import Dim
 from twofold.ir.ops.random import mix
 from twofold.ir.spec import TensorSpec
-from twofold.runtime import native
+from twofold.runtime import devices, native
 from twofold.runtime import random as streams
 from twofold.tracer import host, loop, sequences
 from twofold.tracer.autograph import callee
@@ -31,10 +31,10 @@ from twofold.tracer.trace import current
 from . import hosted as _hosted
 from .api import public
 
-__all__ = ["StagedElements", "array_of", "arrays_of", "carried", "dtype_of", "fold", "guarded", "handle", "held",
-           "host_call", "host_effect", "is_symbolic", "one_host_call", "prompt", "public", "random_key",
-           "run_with_captures", "staging", "steps", "symbolic_captures", "tensor_of", "tensors_of", "user_function",
-           "weak_finalizer"]
+__all__ = ["StagedElements", "array_of", "arrays_of", "carried", "device_name", "dtype_of", "fold", "guarded", "handle",
+           "held", "host_call", "host_effect", "is_symbolic", "on_host", "one_host_call", "prompt", "public",
+           "random_key", "run_with_captures", "sender_to", "staging", "steps", "symbolic_captures", "tensor_of",
+           "tensors_of", "user_function", "weak_finalizer"]
 
 
 # -- tensors and arrays ---------------------------------------------------------------------------
@@ -58,6 +58,39 @@ def array_of(value: Any, dtype: Any = None) -> np.ndarray:
 def arrays_of(tensors: Sequence[Tensor]) -> tuple[np.ndarray, ...]:
     """The arrays behind eager tensors."""
     return tuple([t._array for t in tensors])
+
+
+def device_name(name: Any, what: str = "target_device", kind: str | None = None) -> str:
+    """The name of a device, as it is given.
+
+    Args:
+        what: the argument that it is.
+        kind: that it must be of, such as "CPU".
+    Raises:
+        ValueError: it is none.
+    """
+    if devices.parse(str(name))[0] != kind and kind is not None:
+        raise ValueError(f"{what} must name a {kind}; got {name!r}.")
+    return str(name)
+
+
+def sender_to(device: str) -> Any:
+    """What sends arrays ahead to a GPU (`runtime/cuda_ahead.py`); None where the device is the CPU.
+
+    Raises:
+        ValueError: the name is malformed. RuntimeError: the device is missing and soft placement is off.
+    """
+    number = devices.number_of(device)
+    if number is None:
+        return None
+    from twofold.runtime import cuda, cuda_ahead  # which programs without GPUs do without
+
+    return cuda_ahead.SendingStream(cuda.backend_of(number).gpu)
+
+
+def on_host(memory: Any) -> np.ndarray:
+    """An array of the host with the elements of memory of any device; itself where it is one."""
+    return memory if isinstance(memory, np.ndarray) else wrap(memory)._array
 
 
 def dtype_of(array: np.ndarray) -> Any:

@@ -10,8 +10,9 @@ import numpy as np
 import twofold as tf
 from twofold._front import iteration as engine
 
+from ._devices import OnDevice
 from ._node import INFINITE, UNKNOWN, Node, check, number
-from ._parallel import prefetched
+from ._parallel import prefetched, room_of
 from ._sources import Slices
 from ._stream import Draws, Orders, Positions, Rows, Run, Stream
 from ._structure import DatasetSpec, Form, compatible, merged
@@ -255,6 +256,11 @@ class Prefetch(Node):
     def start(self, run: Run) -> Stream:
         source = self.source.start(run)
         return source if self.size == 0 else prefetched(source, self.size)
+
+    def start_last(self, run: Run) -> Stream:
+        if isinstance(self.source, OnDevice):
+            return self.source.start_last(run, room_of(self.size))
+        return self.start(run)
 
 
 class IgnoreErrors(Node):

@@ -50,6 +50,10 @@ class Node(ABC):
     def start(self, run: Run) -> Stream:
         """A new stream of items."""
 
+    def start_last(self, run: Run) -> Stream:
+        """A new stream of items for whoever iterates: what leaves them on a GPU is asked for here alone."""
+        return self.start(run)
+
     def rows(self) -> Rows | None:
         """The rows that the elements are a selection of; None where elements are computed."""
         return None

@@ -21,7 +21,7 @@ from twofold._front.together import locks
 
 from ._stream import Stream
 
-__all__ = ["AUTOTUNE", "WORTH", "cores", "mapped_in_parallel", "prefetched"]
+__all__ = ["AUTOTUNE", "WORTH", "cores", "mapped_in_parallel", "prefetched", "room_of"]
 
 AUTOTUNE = -1
 WORTH = 100e-6  # seconds: handing an item from thread to thread takes a part of that
@@ -298,20 +298,26 @@ class _Ahead(Stream):
                 self._staff()
 
 
+def room_of(buffer_size: int) -> int:
+    """How many items a buffer holds that a user asks for."""
+    return _AHEAD if buffer_size == AUTOTUNE else max(1, buffer_size)
+
+
 def prefetched(source: Stream, room: int) -> Stream:
     """The items of a stream, made ahead by a thread, `room` of them at most."""
-    return _Ahead(source, None, 1, _AHEAD if room == AUTOTUNE else max(1, room), True)
+    return _Ahead(source, None, 1, room_of(room), True)
 
 
 def mapped_in_parallel(source: Stream, fn: Callable[[Any], Any], threads: int, ordered: bool,
-                       steps: Steps = None) -> Stream:
+                       steps: Steps = None, room: int | None = None) -> Stream:
     """The results of a function for the items of a stream, on several threads; in order, or as they are ready.
 
     Args:
+        room: how many wait at most; by default as many as threads can use.
         steps: for a function with a state, such as a stream of random numbers: what it does with one item after
             another, and what with what came of that.
     """
-    return _Ahead(source, fn, max(1, threads), max(4, 2 * threads), ordered, steps)
+    return _Ahead(source, fn, max(1, threads), max(4, 2 * threads) if room is None else room, ordered, steps)
 
 
 def _close_all() -> None:

@@ -225,4 +225,5 @@ def merged(first: Form, second: Form) -> Form:
 
 def numpy_leaf(array: np.ndarray) -> Any:
     """A leaf as `as_numpy_iterator` gives it: a NumPy scalar, `bytes`, or an array of the caller's own."""
+    array = engine.on_host(array)
     return array[()] if array.ndim == 0 else array.copy()

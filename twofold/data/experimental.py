@@ -15,6 +15,7 @@ from twofold._front.namespace import publish
 
 from ._combining import AssertCardinality
 from ._csv import CsvRecords, inferred, rows_of
+from ._devices import OnDevice
 from ._files import matching_files
 from ._node import INFINITE as INFINITE_CARDINALITY
 from ._node import UNKNOWN as UNKNOWN_CARDINALITY
@@ -26,10 +27,11 @@ from .options import AutotuneOptions, DistributeOptions, OptimizationOptions, Th
 
 __all__ = ["AUTOTUNE", "AutotuneOptions", "Counter", "CsvDataset", "DistributeOptions", "INFINITE_CARDINALITY",
            "OptimizationOptions", "Optional", "RandomDataset", "ThreadingOptions", "UNKNOWN_CARDINALITY",
-           "assert_cardinality", "bucket_by_sequence_length", "cardinality", "choose_from_datasets",
+           "assert_cardinality", "bucket_by_sequence_length", "cardinality", "choose_from_datasets", "copy_to_device",
            "enumerate_dataset", "get_next_as_optional", "get_single_element", "get_structure", "group_by_window",
-           "ignore_errors", "make_csv_dataset", "map_and_batch", "parallel_interleave", "rejection_resample",
-           "sample_from_datasets", "scan", "shuffle_and_repeat", "take_while", "unbatch", "unique"]
+           "ignore_errors", "make_csv_dataset", "map_and_batch", "parallel_interleave", "prefetch_to_device",
+           "rejection_resample", "sample_from_datasets", "scan", "shuffle_and_repeat", "take_while",
+           "unbatch", "unique"]
 
 
 @engine.guarded
@@ -343,6 +345,49 @@ def parallel_interleave(map_func: Callable[..., Any], cycle_length: Any, block_l
     """
     del sloppy, buffer_output_elements, prefetch_input_elements
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, num_parallel_calls=cycle_length)
+
+
+@engine.public
+def prefetch_to_device(device: str, buffer_size: Any = None) -> Callable[[Any], Any]:
+    """For `Dataset.apply`: the elements on a device, copied there while those before are used.
+
+    It must be the last step: further ones read the elements on the host.
+
+    Args:
+        device: its name, such as "/gpu:0".
+        buffer_size: how many elements are copied ahead at most; by default that is left open.
+    Raises:
+        ValueError: the name is no device's.
+
+    >>> import twofold as tf
+    >>> data = tf.data.Dataset.range(4).batch(2).apply(tf.data.experimental.prefetch_to_device("/gpu:0"))
+    >>> [x.numpy().tolist() for x in data]
+    [[0, 1], [2, 3]]
+    """
+    size, copied = AUTOTUNE if buffer_size is None else buffer_size, copy_to_device(device)
+    return lambda dataset: copied(dataset).prefetch(size)
+
+
+@engine.public
+def copy_to_device(target_device: str, source_device: str = "/cpu:0") -> Callable[[Any], Any]:
+    """For `Dataset.apply`: the elements on a device.
+
+    It must be the last step, but for `prefetch`, which has them copied ahead: others read the elements on the host.
+
+    Args:
+        target_device: the name of the device, such as "/gpu:0".
+        source_device: where the elements are made: on the CPU.
+    Raises:
+        ValueError: a name is no device's, or the source is not the CPU.
+
+    >>> import twofold as tf
+    >>> data = tf.data.Dataset.range(3).apply(tf.data.experimental.copy_to_device("/gpu:0")).prefetch(1)
+    >>> [x.numpy().item() for x in data]
+    [0, 1, 2]
+    """
+    engine.device_name(source_device, "source_device", "CPU")
+    name = engine.device_name(target_device)
+    return lambda dataset: dataset._then(OnDevice(dataset._node, name, 1))
 
 
 publish(__name__)

@@ -148,7 +148,7 @@ class Iterator(Trackable):
             return
         self._lock = locks.RLock()
         self._waiting: Any = None  # an element that a loop has fetched by `advance` and not taken
-        self._stream: Any = self._node.start(run_of(self._options))
+        self._stream: Any = self._node.start_last(run_of(self._options))
 
     @staticmethod
     def from_structure(output_types: Any, output_shapes: Any = None, shared_name: str | None = None,
@@ -298,7 +298,7 @@ class Iterator(Trackable):
         with self._lock:
             stream = None
             if state["stream"] is not None:
-                stream = self._node.start(run_of(self._options))
+                stream = self._node.start_last(run_of(self._options))
                 stream.load(state["stream"])
             self._waiting, self._stream = state["waiting"], stream
             for orders, place in zip(self._node.random_steps(), state["orders"], strict=True):

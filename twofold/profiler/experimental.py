@@ -18,7 +18,8 @@ __all__ = ["Profile", "ProfilerOptions", "Trace", "start", "stop"]
 
 ProfilerOptions = namedtuple("ProfilerOptions", ["host_tracer_level", "python_tracer_level", "device_tracer_level",
                                                  "delay_ms"], defaults=[2, 0, 1, None])
-ProfilerOptions.__doc__ = """Options of a profile; accepted for TensorFlow's sake, as there is one level here.
+ProfilerOptions.__doc__ = """Options of a profile: `device_tracer_level=0` leaves GPUs out. The others are accepted for
+TensorFlow's sake, as there is one level here.
 
 >>> import twofold as tf
 >>> tf.profiler.experimental.ProfilerOptions(host_tracer_level=3).python_tracer_level
@@ -33,11 +34,12 @@ _current: Recording | None = None
 def start(logdir: Any, options: Any = None) -> None:
     """Start a profile: of every op that runs eagerly, every call of a compiled function, and every named part.
 
-    Ops and calls take longer while they are profiled, by some microseconds each.
+    Ops and calls take longer while they are profiled, by some microseconds each. What runs on a GPU is shown as it
+    runs there, by the GPU's clock, kernel by kernel and copy by copy.
 
     Args:
         logdir: the folder that gets the trace, under `plugins/profile/`.
-        options: accepted, without effect.
+        options: `ProfilerOptions`.
     Raises:
         AlreadyExistsError: a profile is under way. OSError: the folder cannot be made.
 
@@ -53,7 +55,7 @@ def start(logdir: Any, options: Any = None) -> None:
             raise AlreadyExistsError("Another profiler is running.")
         folder = os.fsdecode(os.fspath(logdir))
         os.makedirs(folder, exist_ok=True)  # what cannot be written is told before anything is measured
-        _current = Recording(folder)
+        _current = Recording(folder, getattr(options, "device_tracer_level", 1) != 0)
         _current.start()
 
 
@@ -84,6 +86,8 @@ def stop(save: bool = True) -> None:
         profile.stop()
     if save:
         profile.write()
+    else:
+        profile.drop()
 
 
 @public_class
@@ -92,7 +96,7 @@ class Profile:
 
     Args:
         logdir: the folder that gets the trace.
-        options: accepted, without effect.
+        options: `ProfilerOptions`.
 
     >>> import os, tempfile
     >>> import twofold as tf

@@ -1,0 +1,154 @@
+"""Calls of a compiled function on a GPU, with arguments as in a call before: what was found then is not asked again.
+
+A `PlacedCall` is to GPUs what a variant is to the processor (`runtime/program_call.py`), in Python: it compares the
+arguments with what they must be, and hands the memory of all inputs to the program for these sizes
+(`runtime/cuda_program.py`). Whatever else there is, such as recorders, watchers or memory elsewhere, it leaves to the
+way that all calls can go.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from twofold.eager import executing, record
+from twofold.eager.tensor import Tensor, wrap
+from twofold.eager.variable import Variable
+from twofold.ir.replay import bind_sizes
+from twofold.runtime import claims, devices
+from twofold.runtime.cuda import CUDA
+from twofold.runtime.cuda_device import DeviceArray
+from twofold.runtime.cuda_program import CudaProgram, SizedProgram
+
+from . import watching
+from .running import FIXED, accepts
+from .traced import Traced, referent
+from .types import Args, Structure
+
+__all__ = ["PlacedCall", "placed_call"]
+
+#: its type; of a tensor the shape, the dtype and the type of its memory, else what it must equal
+_Argument = tuple[Any, Any, Any, Any]
+
+
+class PlacedCall:
+    """A trace on one GPU, for arguments of certain shapes."""
+
+    def __init__(self, traced: Traced, program: SizedProgram, arguments: Sequence[_Argument],
+                 captured: Sequence[DeviceArray | None], asked: bool) -> None:
+        """Args:
+            program: of the trace, for the sizes of these arguments.
+            captured: the memory of each tensor that is captured; None for variables.
+            asked: whether nothing but a block of `tf.device` says that it runs on the GPU.
+        """
+        self._traced, self._program, self._asked = traced, program, asked
+        self._gpu, self._request = program.gpu, devices.Request("GPU", program.gpu.index)
+        self._arguments, self._count, self._captured = arguments, len(arguments), captured
+        self._variables: list[Variable | weakref.ref[Variable]] = [
+            c for c in traced._captures if not isinstance(c, Tensor)]
+        shapes = [(v.dims, v.dtype.np) for v in traced.graph.inputs[len(traced.specs):]]
+        self._shapes = [s for s, m in zip(shapes, captured, strict=True) if m is None]
+        self._results = len(traced.graph.outputs) - len(traced.updates)
+
+    def __call__(self, args: Args) -> Structure:
+        """The result for the arguments of a call; NotImplemented where it is not one of these, and nothing was done.
+
+        Raises:
+            InvalidArgumentError: a check failed, with the user's line.
+        """
+        request = devices.requested()
+        if (request is None and self._asked) or (request is not None and request != self._request) or (
+                len(args) != self._count or record.active.get() or watching.watchers or devices.logs_placement()):
+            return NotImplemented
+        memory = self._given(args)
+        if memory is None:
+            return NotImplemented
+        traced = self._traced
+        try:
+            if not traced.updates:
+                outs = self._ran(memory)
+                return NotImplemented if outs is None else traced.packed([wrap(m) for m in outs])
+            with claims.claimed(traced.claim):
+                outs = self._ran(memory)
+                if outs is None:
+                    return NotImplemented
+                tensors = [wrap(m) for m in outs]
+                claims.commit(tuple(traced.assigned), tuple(tensors[self._results:]))
+            return traced.packed(tensors[:self._results])
+        except executing.NodeFailure as failure:
+            raise executing.failed(failure) from None
+
+    def _given(self, args: tuple[Any, ...]) -> list[DeviceArray] | None:
+        """The memory of the tensors among the arguments, on the GPU; None where these are others."""
+        memory: list[Any] = []
+        for a, (kind, first, second, place) in zip(args, self._arguments, strict=True):
+            if type(a) is not kind:
+                return None
+            if kind is not Tensor:
+                if a != first:
+                    return None
+                continue
+            m = a._memory
+            if type(m) is not place or m.shape != first or m.dtype != second or (
+                    place is DeviceArray and m.owner.gpu is not self._gpu):
+                return None
+            memory.append(m)
+        return [m if type(m) is DeviceArray else self._gpu.copy_to(m) for m in memory]
+
+    def _ran(self, memory: list[DeviceArray]) -> list[DeviceArray] | None:
+        """The outputs of the program; None where a variable does not lie on the GPU, or has another shape."""
+        if not self._captured:
+            return self._program(memory)
+        variables: tuple[Variable, ...] = tuple([referent(v) for v in self._variables])
+        values: Iterator[Any] = iter(claims.snapshot(variables) if variables else ())
+        expected = iter(self._shapes)
+        for m in self._captured:
+            if m is None:
+                value = next(values)._memory
+                if type(value) is not DeviceArray or value.owner.gpu is not self._gpu or (
+                        (value.shape, value.dtype) != next(expected)):
+                    return None
+                m = value
+            memory.append(m)
+        return self._program(memory)
+
+
+def placed_call(traced: Traced, args: Args, leaves: Sequence[Tensor]) -> PlacedCall | None:
+    """What serves calls with arguments like these; None where they do not run on a GPU as one program of known sizes.
+
+    Args:
+        args: of a call, all by position.
+        leaves: the tensors among them.
+    """
+    captured = [c if isinstance(c, Tensor) else c._current() for c in traced.captures]
+    inputs = [*leaves, *captured]
+    memory: list[Any] = [t._memory for t in inputs]
+    backend = executing.backend_for(memory)
+    arguments = _arguments(args, leaves)
+    if not isinstance(backend, CUDA) or arguments is None or traced._loose or traced.spared:
+        return None
+    assigned = traced.graph.outputs[len(traced.graph.outputs) - len(traced.updates):]
+    program = executing.on_backend(traced.runner.program, backend).whole
+    if not isinstance(program, CudaProgram) or program.donated or not all(map(accepts, traced.assigned, assigned)):
+        return None
+    sizes: dict[str, Any] = {}
+    for value, m in zip(traced.graph.inputs, memory, strict=True):
+        bind_sizes(value.dims, m.shape, sizes)
+    held = [backend.gpu.here(m) if isinstance(c, Tensor) else None
+            for c, m in zip(traced.captures, memory[len(leaves):], strict=True)]
+    asked = all(isinstance(m, np.ndarray) for m in memory)
+    return PlacedCall(traced, program.sized(sizes), arguments, held, asked)
+
+
+def _arguments(args: Args, leaves: Sequence[Tensor]) -> list[_Argument] | None:
+    """What arguments must be to be like these; None where that cannot be told by a look."""
+    tensors = [a for a in args if type(a) is Tensor]
+    if len(tensors) != len(leaves) or any(a is not b for a, b in zip(tensors, leaves, strict=True)):
+        return None
+    if not all(type(a) is Tensor or type(a) in FIXED for a in args):
+        return None
+    return [(Tensor, a._memory.shape, a._memory.dtype, type(a._memory)) if type(a) is Tensor else
+            (type(a), a, None, None) for a in args]
