@@ -5,6 +5,7 @@ A backend of GPUs takes `LOWERINGS` before those of all backends. Kernels are th
 
 from __future__ import annotations
 
+import functools
 import math
 
 from twofold.ir import dims as dm
@@ -101,16 +102,18 @@ def _convolved(p: Placer, w: Geometry, places: tuple[Argument, Argument, Argumen
     shape, parts = _tiles(w.places, columns, k, groups, compute)
     if groups > 1 or not whole:
         parts = 1
-    kernel = p.kernel(gpu_conv.forward, compute, shape, w.window, _fills(inner, compute), parts > 1)
+    what = compute, shape, w.window, _fills(inner, compute), parts > 1
+    kernel = p.kernel(gpu_conv.forward, *what)
     total = parts * groups * dm.ceil_div(w.places, shape.rows) * -(-columns // shape.columns)
     sizes: list[Argument] = [*w.integers, w.places, groups, columns, inner, *matrix, *steps]
     weight = shape.rows * shape.columns * -(-k // parts) // 16 + 1
+    rows = 1, w.places, outputs
     if parts == 1:
-        return [Run(kernel, [result, images, filters, *sizes], total, weight)]
-    size = w.places * columns
-    sums = Work(compute, parts * size)
+        tiles = gpu_gemm.held(*rows, functools.partial(gpu_conv.forward, *what)) if whole else None
+        return [Run(kernel, [result, images, filters, *sizes], total, weight, tiles=tiles)]
+    sums = Work(compute, parts * (w.places * columns))
     return [Run(kernel, [sums, images, filters, *sizes, parts], total, weight),
-            Run(p.kernel(gpu_gemm.joined, compute), [result, sums, parts, size], size, parts)]
+            gpu_gemm.join(p, result, sums, parts, rows)]
 
 
 def _fills(inner: int, dtype: DType) -> bool:
