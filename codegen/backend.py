@@ -109,6 +109,13 @@ class Backend(ABC):
     def product(self, p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
         """The runs of a matrix product of real numbers, with arguments as `Placer.product` takes them."""
 
+    def finished(self, run: Run, group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value],
+                 product: g.Value, kept: bool) -> Run:
+        """A run of a product, which has `tiles`, with an epilogue that computes a group; see `epilogues.finished`."""
+        from .epilogues import finished
+
+        return finished(run, group, stored, overwrites, product, kept)
+
     def supports(self, node: g.Node) -> bool:
         """Whether a node can be part of a plan."""
         if node.op in (g.CONSTANT, g.SIZE):

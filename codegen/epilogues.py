@@ -111,12 +111,15 @@ class _Finder:
                 _walks(layout, group, base) for base, layout in operands if base in product.outs):
             return False
         along = axes.parts([contiguous(group.space), *[layout for _, layout in operands]])[2]
-        return len(along) < 2 and self.is_near(product, group, axes, operands) and _instructions(group) <= _LIGHT
+        return len(along) < 2 and self.is_near(product, group, tiles, axes, operands) and _instructions(group) <= _LIGHT
 
-    def is_near(self, product: Single, group: Group, axes: fused_tile.TileAxes,
+    def is_near(self, product: Single, group: Group, tiles: Tiles, axes: fused_tile.TileAxes,
                 operands: Collection[tuple[g.Value, Layout]]) -> bool:
         """Whether all that a group goes over element by element is one result, or fits into the caches: tiles of
-        several arrays come slower from memory than their rows, one after another."""
+        several arrays come slower from memory than their rows, one after another. Where tiles are in registers, and
+        memory is read by many threads, that makes no difference."""
+        if tiles.held is not None:
+            return True
         values = [value for value in (*product.outs, *group.full) if value in self.outputs or any(
             at != group.at for at in self.readers.get(value, ()))]
         values += {base for base, layout in operands if base not in product.outs and all(
@@ -169,6 +172,8 @@ def _walks(layout: Layout, group: Group, result: g.Value) -> bool:
 
 def _is_worth(size: DimLike, tiles: Tiles) -> bool:
     """Whether a product is one whose tiles are handed over at less cost than its result has in memory."""
+    if tiles.held is not None:
+        return True
     small = not isinstance(size, Dim) and size < _LEAST
     return tiles.once and not small and isinstance(tiles.columns, int) and tiles.columns >= tiles.wide
 
@@ -183,8 +188,22 @@ def _instructions(group: Group) -> int:
 
 
 # -- runs ---------------------------------------------------------------------------------------------
-def finished(run: Run, epilogue: Epilogue, stored: bool) -> Run:
-    """A run of a product with an epilogue; `stored` says whether the product's own result has memory."""
+def finished(run: Run, group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value],
+             product: g.Value, kept: bool) -> Run:
+    """A run of a product with an epilogue, a kernel of its own to which it hands its tiles.
+
+    Args:
+        group, stored, overwrites: as for `fused_tile.epilogue`.
+        product: its result.
+        kept: whether that is needed besides.
+    """
+    assert run.tiles is not None
+    return _finished(run, fused_tile.epilogue(group, stored, overwrites, product, run.tiles),
+                     kept or not run.tiles.once)
+
+
+def _finished(run: Run, epilogue: Epilogue, stored: bool) -> Run:
+    """The run with an epilogue; `stored` says whether the product's own result has memory."""
     assert run.tiles is not None
     arguments = list(run.arguments)
     how, left = arguments[gemm_shapes.MODE], _value(arguments[1])
@@ -217,7 +236,7 @@ def _blocking(blocking: Blocking | None, epilogue: Epilogue, stored: bool) -> Bl
 def _for_blocks(blocking: Blocking, epilogue: Epilogue, stored: bool, rows: int) -> list[Run]:
     """The runs of a product with an epilogue for blocks of so many rows."""
     *ahead, last = blocking.runs(rows)
-    return [*ahead, finished(last, epilogue, stored)]
+    return [*ahead, _finished(last, epilogue, stored)]
 
 
 def _value(argument: Argument) -> object:

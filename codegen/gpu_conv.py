@@ -18,7 +18,7 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar
 
 from .gemm_shapes import BLOCK
-from .gpu_gemm import OUTER, MatrixLines, store_row, store_tile
+from .gpu_gemm import OUTER, Finishing, MatrixLines, store_row, store_tile, team_builder
 from .gpu_tile import TilePart, TileShape, product
 from .kernels.windows import Window
 from .loop import Cell, Kernel, LoopBuilder, Pointer, TeamBuilder
@@ -163,7 +163,8 @@ class _TapLines(_ImageLines):
                 into.set(b.load(self.memory, at))
 
 
-def forward(dtype: DType, shape: TileShape, window: tuple[int, ...], vectors: bool, parts: bool) -> Kernel:
+def forward(dtype: DType, shape: TileShape, window: tuple[int, ...], vectors: bool, parts: bool,
+            epilogue: Finishing | None = None) -> Kernel:
     """Convolves images by filters, a tile of places by outputs at a time; the range numbers groups, parts of the
     windows' elements, and tiles by places and outputs.
 
@@ -177,9 +178,10 @@ def forward(dtype: DType, shape: TileShape, window: tuple[int, ...], vectors: bo
         window: its sizes.
         vectors: whether channels of a tap can be loaded by vectors: they and those of a group fill whole ones.
         parts: whether each tile is of one block of a window's elements alone.
+        epilogue: what goes on with the result; its arguments follow.
     """
     name = f"convolution {dtype.short} {shape.rows}x{shape.columns} {window} {vectors}{' parts' * parts}"
-    b = TeamBuilder(name, shape.threads)
+    b = team_builder(name, shape.threads, epilogue)
     out, x, f = b.pointer("out", dtype), b.pointer("x", dtype), b.pointer("f", dtype)
     w = Window(b)
     places, groups, columns, inner, step_f, group_f = (b.integer() for _ in range(6))
@@ -202,8 +204,10 @@ def forward(dtype: DType, shape: TileShape, window: tuple[int, ...], vectors: bo
         part = product(b, shape, dtype, of_windows, of_filters, first, end)
         if parts:
             store_tile(b, out, part, rest * (places * columns), (row, column), (places, columns), columns)
-        else:
+        elif epilogue is None or epilogue.kept:
             _store_places(b, out, part, group * columns, w, steps, (row, column), (places, columns))
+        if epilogue is not None:
+            epilogue.tile(part, b.const(0, dt.int64), (row, column), (places, columns), group * columns)
     return b.finish()
 
 

@@ -9,7 +9,8 @@ thread finds them where it has put them itself, since each thread of a warp has 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
@@ -23,13 +24,13 @@ from .fused_map import Map
 from .fused_reduce import Contributions, Reduce, ReductionItem
 from .fused_rows import RowPasses
 from .layout import Dimensions, Layout, contiguous, merged
-from .loop import TEAM, TeamBuilder
+from .loop import TEAM, Pointer, TeamBuilder
 from .operands import Argument, PartialResults
 from .reduce import OwnAccumulators
 from .target import Caches
 from .units import FusionItem, Group, Source
 
-__all__ = ["kernels_of"]
+__all__ = ["FusedTeamBuilder", "NeighbourMap", "divides", "kernels_of"]
 
 _BYTES = 16  # that a thread loads at once
 _MOST = 4  # neighbours of a thread
@@ -47,11 +48,87 @@ def kernels_of(group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value
     return _TeamReduce(group, stored, overwrites).kernels()
 
 
-class _FusedTeamBuilder(FusedBuilder, TeamBuilder):
+class FusedTeamBuilder(FusedBuilder, TeamBuilder):
     """A builder of kernels of groups that teams of threads run."""
 
 
-class _ElementMap(Map):
+class NeighbourMap(Map):
+    """Elementwise items, of which a thread computes a few neighbours."""
+
+    def near(self, memory: Sequence[Pointer], steps: Sequence[DimLike], count: int) -> Scalar:
+        """Whether memory begins so that `count` neighbours are aligned, where there are any."""
+        b = self.b
+        near = b.const(True, dt.bool_)
+        for pointer, step in zip(memory, steps, strict=True):
+            if step == 1:
+                near = b.and_(near, b.aligned(b.at(pointer, 0), pointer.dtype.size * count))
+        return near
+
+    def neighbours(self, places: Sequence[Scalar], steps: Sequence[DimLike], sources: Sequence[Source],
+                   items: list[FusionItem], near: Scalar | None, there: Sequence[Scalar | None],
+                   given: Sequence[Mapping[tuple[g.Value, Layout], Scalar]]) -> None:
+        """Computes and stores neighbours.
+
+        Args:
+            places: of operands, and then of results, the first one's element.
+            steps: of these from one neighbour to the next; that of results is 1.
+            near: whether what moves by 1 can be loaded and stored as vectors; None if never.
+            there: for each neighbour whether there is one; None where there is in any case.
+            given: for each neighbour the values of operands that are not loaded.
+        """
+        b, count = self.b, len(there)
+        memory = self.places_of(sources)
+        cells = [[b.local(b.const(0, s.base.dtype)) for _ in range(1 if step == 0 else count)]
+                 for s, step in zip(sources, steps, strict=False)]
+
+        def load(vectors: bool) -> None:
+            for own, pointer, at, step in zip(cells, memory, places, steps, strict=False):
+                if vectors and step == 1:
+                    vector = b.load(pointer, at, count, aligned=True)
+                    for lane, cell in enumerate(own):
+                        cell.set(b.extract(vector, lane))
+                    continue
+                for lane, (cell, exists) in enumerate(zip(own, [None] * count if vectors else there, strict=False)):
+                    with self.where(exists):
+                        cell.set(b.load(pointer, b.affine(at, [b.const(lane, dt.int64)], [step]) if lane else at))
+
+        def store(vectors: bool) -> None:
+            for v, pointer, at in zip(self.stored, memory[len(sources):], places[len(sources):], strict=True):
+                if vectors:
+                    b.store(pointer, at, b.pack([env[v] for env in every]), aligned=True)
+                    continue
+                for lane, (env, exists) in enumerate(zip(every, there, strict=True)):
+                    with self.where(exists):
+                        b.store(pointer, at + lane, env[v])
+
+        self.either(near, load)
+        every = []
+        for lane, known in enumerate(given):
+            loaded = {(s.base, s.layout): own[lane if len(own) > 1 else 0].get()
+                      for s, own in zip(sources, cells, strict=True)}
+            every.append(self.compute_items(items, {**loaded, **known}))
+        self.either(near, store)
+
+    def places_of(self, sources: Sequence[Source]) -> list[Pointer]:
+        """The memory of operands, and of results."""
+        return [*[self.b.memory(s.base) for s in sources], *[self.b.memory(v) for v in self.stored]]
+
+    def either(self, near: Scalar | None, record: Callable[[bool], None]) -> None:
+        """Records something with vectors where `near` holds, and without them where not."""
+        if near is None:
+            record(False)
+            return
+        with self.b.if_(near):
+            record(True)
+        with self.b.else_():
+            record(False)
+
+    def where(self, exists: Scalar | None) -> AbstractContextManager[None]:
+        """A block for what is done where an element exists."""
+        return nullcontext() if exists is None else self.b.if_(exists)
+
+
+class _ElementMap(NeighbourMap):
     """Elementwise items, an element or a few neighbours an iteration."""
 
     def kernel(self) -> FusedKernel:
@@ -67,7 +144,9 @@ class _ElementMap(Map):
             coords = b.split(number * count if count > 1 else number, [d for d, _ in dims])
             places = [self.affine_place(n, dims, coords, sources) for n in range(len(layouts))]
             if count > 1:
-                self.vectors(places, dims[-1][1], sources, items, count)
+                steps = dims[-1][1]
+                near = self.near(self.places_of(sources), steps, count)
+                self.neighbours(places, steps, sources, items, near, [None] * count, [{}] * count)
             else:
                 loaded = {(s.base, s.layout): b.load(b.memory(s.base), at)
                           for s, at in zip(sources, places, strict=False)}
@@ -87,43 +166,6 @@ class _ElementMap(Map):
         for v, at in zip(self.stored, places, strict=True):
             self.b.store(self.b.memory(v), at, env[v])
 
-    def vectors(self, places: list[Scalar], steps: Sequence[DimLike], sources: list[Source], items: list[FusionItem],
-                count: int) -> None:
-        """`count` neighbours, loaded and stored as vectors where memory begins so that they are aligned."""
-        b = self.b
-        memory = [*[b.memory(s.base) for s in sources], *[b.memory(v) for v in self.stored]]
-        near = b.const(True, dt.bool_)
-        for pointer, step in zip(memory, steps, strict=True):
-            if step == 1:
-                near = b.and_(near, b.aligned(b.at(pointer, 0), pointer.dtype.size * count))
-        cells = [[b.local(0, s.base.dtype.compute) for _ in range(count if step == 1 else 1)]
-                 for s, step in zip(sources, steps, strict=False)]
-        with b.if_(near):
-            for own, pointer, at in zip(cells, memory, places, strict=False):
-                if len(own) == 1:
-                    own[0].set(b.load(pointer, at))
-                    continue
-                vector = b.load(pointer, at, count, aligned=True)
-                for lane, cell in enumerate(own):
-                    cell.set(b.extract(vector, lane))
-        with b.else_():
-            for own, pointer, at in zip(cells, memory, places, strict=False):
-                for lane, cell in enumerate(own):
-                    cell.set(b.load(pointer, at + lane))
-        every = []
-        for lane in range(count):
-            values = [own[lane if len(own) > 1 else 0].get() for own in cells]
-            every.append(self.compute_items(items, {(s.base, s.layout): v for s, v in
-                                                    zip(sources, values, strict=True)}))
-        results = list(zip(self.stored, memory[len(sources):], places[len(sources):], strict=True))
-        with b.if_(near):
-            for v, pointer, at in results:
-                b.store(pointer, at, b.pack([env[v] for env in every]), aligned=True)
-        with b.else_():
-            for v, pointer, at in results:
-                for lane, env in enumerate(every):
-                    b.store(pointer, at + lane, env[v])
-
 
 def _neighbours(dims: Dimensions, layouts: Sequence[Layout], size: int, complex: bool) -> int:
     """How many neighbours a thread takes: those that fill vectors, if all of them are whole and where they may be
@@ -137,12 +179,12 @@ def _neighbours(dims: Dimensions, layouts: Sequence[Layout], size: int, complex:
     count = 1 if complex or 1 not in steps or any(step not in (0, 1) for step in steps) else min(_MOST, _BYTES // size)
     apart = [ways[n] for _, ways in outer for n, step in enumerate(steps) if step == 1]
     begins = [la.offset for la, step in zip(layouts, steps, strict=True) if step == 1]
-    while count > 1 and not all(_divides(count, n) for n in (last, *apart, *begins)):
+    while count > 1 and not all(divides(count, n) for n in (last, *apart, *begins)):
         count //= 2
     return max(count, 1)
 
 
-def _divides(count: int, size: DimLike) -> bool:
+def divides(count: int, size: DimLike) -> bool:
     if isinstance(size, Dim):
         return all(factor % count == 0 for _, factor in size.terms)
     return size % count == 0
@@ -153,7 +195,7 @@ class _WarpPasses(RowPasses):
 
     def __init__(self, group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value]) -> None:
         super().__init__(group, stored, overwrites)
-        self.b = self.team = _FusedTeamBuilder(self.name, overwrites, group.into)
+        self.b = self.team = FusedTeamBuilder(self.name, overwrites, group.into)
 
     def kernel(self) -> FusedKernel:
         b = self.team
@@ -201,7 +243,7 @@ class _TeamReduce(Reduce):
 
     def __init__(self, group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value]) -> None:
         super().__init__(group, stored, overwrites)
-        self.b = self.team = _FusedTeamBuilder(self.name, overwrites, group.into)
+        self.b = self.team = FusedTeamBuilder(self.name, overwrites, group.into)
 
     def rows(self) -> FusedKernel:
         b, dense = self.team, self.dense()

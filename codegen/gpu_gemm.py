@@ -8,6 +8,11 @@ each part, and the parts' sums, which a workspace holds, are added up in the ord
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Callable
+from typing import Protocol
+
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
@@ -21,12 +26,12 @@ from .layout import Layout, contiguous
 from .loop import Cell, Kernel, LoopBuilder, Pointer, TeamBuilder
 from .loop_sizes import covering, parted
 from .matrices import Matrices, matrices_of
-from .operands import Argument, Run, Within, Work
+from .operands import Argument, Run, Tiles, Within, Work
 from .placer import Placer
 from .units import Source
 
-__all__ = ["SHAPES", "INNER", "OUTER", "APART", "MatrixLines", "kernel", "joined", "store_tile",
-           "store_row", "neighbours", "takes", "choose", "product_runs"]
+__all__ = ["SHAPES", "INNER", "OUTER", "APART", "Finishing", "team_builder", "MatrixLines", "kernel", "joined",
+           "store_tile", "store_row", "neighbours", "takes", "choose", "product_runs", "held", "join"]
 
 # Which elements of an operand are known to be neighbours in memory: those along the inner index, those of its rows (or
 # columns), or none.
@@ -101,7 +106,37 @@ class MatrixLines:
         return x if x.dtype is self.compute else self.b.cast(x, self.compute)
 
 
-def kernel(dtype: DType, how: tuple[str, str], shape: TileShape, rank: int, parts: bool) -> Kernel:
+class Finishing(Protocol):
+    """What goes on with a product's result while threads hold it (`gpu_epilogue.py`).
+
+    Attributes:
+        kept: whether the result is stored besides.
+    """
+
+    kept: bool
+
+    def builder(self, name: str, threads: int) -> LoopBuilder:
+        """The builder of a kernel that ends so, for a team of so many threads, or for one."""
+
+    def tile(self, part: TilePart, matrix: Scalar, corner: tuple[Scalar, Scalar], sizes: tuple[Scalar, Scalar],
+             shift: Scalar | None = None) -> None:
+        """Goes on with a thread's part of a tile."""
+
+    def element(self, number: Scalar, value: Scalar) -> None:
+        """Goes on with one element."""
+
+
+def team_builder(name: str, threads: int, epilogue: Finishing | None) -> TeamBuilder:
+    """The builder of a kernel of tiles."""
+    if epilogue is None:
+        return TeamBuilder(name, threads)
+    b = epilogue.builder(name, threads)
+    assert isinstance(b, TeamBuilder)
+    return b
+
+
+def kernel(dtype: DType, how: tuple[str, str], shape: TileShape, rank: int, parts: bool,
+           epilogue: Finishing | None = None) -> Kernel:
     """Computes a tile of a product of a batch; the range numbers products, parts of the inner index, and tiles by rows
     and columns.
 
@@ -114,9 +149,10 @@ def kernel(dtype: DType, how: tuple[str, str], shape: TileShape, rank: int, part
         how: of A and of B, which elements are neighbours.
         rank: how many batch dimensions there are.
         parts: whether each tile is of one block of inner indices alone.
+        epilogue: what goes on with the result; its arguments follow.
     """
-    b = TeamBuilder(f"product {dtype.short} {shape.rows}x{shape.columns} {how[0]} {how[1]} {rank}{' parts' * parts}",
-                    shape.threads)
+    name = f"product {dtype.short} {shape.rows}x{shape.columns} {how[0]} {how[1]} {rank}{' parts' * parts}"
+    b = team_builder(name, shape.threads, epilogue)
     compute = summed(dtype)
     c, left, right = b.pointer("c", compute), b.pointer("a", dtype), b.pointer("b", dtype)
     m, n, k, ldc, a_m, a_k, b_k, b_n = (b.integer() for _ in range(8))
@@ -135,7 +171,7 @@ def kernel(dtype: DType, how: tuple[str, str], shape: TileShape, rank: int, part
             for length, *_ in batch:
                 batches = batches * length
             at_c, rest = (part * batches + item) * (m * n), item
-        at_a, at_b = b.const(0, dt.int64), b.const(0, dt.int64)
+        at_a, at_b, matrix = b.const(0, dt.int64), b.const(0, dt.int64), rest
         for length, of_a, of_b, of_c in reversed(batch):
             rest, index = parted(b, rest, length)
             at_a, at_b = at_a + index * of_a, at_b + index * of_b
@@ -144,7 +180,10 @@ def kernel(dtype: DType, how: tuple[str, str], shape: TileShape, rank: int, part
         of_left = MatrixLines(b, left, compute, how[0], at_a, row, m, (a_m, a_k), end, shape.rows)
         of_right = MatrixLines(b, right, compute, how[1], at_b, column, n, (b_n, b_k), end, shape.columns)
         part_of_tile = product(b, shape, compute, of_left, of_right, first, end)
-        store_tile(b, c, part_of_tile, at_c, (row, column), (m, n), n if parts else ldc)
+        if epilogue is None or epilogue.kept:
+            store_tile(b, c, part_of_tile, at_c, (row, column), (m, n), n if parts else ldc)
+        if epilogue is not None:
+            epilogue.tile(part_of_tile, matrix, (row, column), (m, n))
     return b.finish()
 
 
@@ -188,19 +227,26 @@ def _store_numbers(b: TeamBuilder, c: Pointer, values: list[Scalar], at: Scalar,
             b.store(c, at + column + lane, value)
 
 
-def joined(dtype: DType) -> Kernel:
+def joined(dtype: DType, epilogue: Finishing | None = None) -> Kernel:
     """Adds up the sums of blocks, in their order and starting at +0; the range counts elements of the result.
 
     args: addresses of result and sums; how many blocks there are, and how many elements each of them has.
+
+    Args:
+        epilogue: what goes on with the result; its arguments follow.
     """
-    b = LoopBuilder(f"joined {dtype.short}")
+    name = f"joined {dtype.short}"
+    b = LoopBuilder(name) if epilogue is None else epilogue.builder(name, 1)
     out, x = b.pointer("out", dtype), b.pointer("x", dtype)
     count, size = b.integer(), b.integer()
     with b.for_(b.start, b.stop) as i:
         total = b.local(0, dtype)
         with b.for_(0, count) as block:
             total.set(total.get() + b.load(x, block * size + i))
-        b.store(out, i, total.get())
+        if epilogue is None or epilogue.kept:
+            b.store(out, i, total.get())
+        if epilogue is not None:
+            epilogue.element(i, total.get())
     return b.finish()
 
 
@@ -217,18 +263,31 @@ def product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: L
     if not layout.is_contiguous():
         parts = 1
     how = neighbours(x)
-    build = p.kernel(kernel, dtype, how, shape, len(x.batch), parts > 1)
+    what = dtype, how, shape, len(x.batch), parts > 1
+    build = p.kernel(kernel, *what)
     sizes: list[Argument] = [x.m, x.n, x.k, x.ldc, *x.a, *x.b, *([parts] if parts > 1 else []),
                              *[word for dim in x.batch for word in dim]]
     total = x.batches * parts * dm.ceil_div(x.m, shape.rows) * dm.ceil_div(x.n, shape.columns)
     inner = BLOCK if parts > 1 else x.k
     weight = shape.rows * shape.columns * inner // 16 + 1
+    rows = x.batches, x.m, x.n
     if parts == 1:
-        return [Run(build, [Within(out, layout.offset), *places, *sizes], total, weight)]
+        tiles = held(*rows, functools.partial(kernel, *what)) if layout.is_contiguous() and not swapped else None
+        return [Run(build, [Within(out, layout.offset), *places, *sizes], total, weight, tiles=tiles)]
     size = x.batches * x.m * x.n
     sums = Work(compute, parts * size)
-    return [Run(build, [sums, *places, *sizes], total, weight),
-            Run(p.kernel(joined, compute), [out, sums, parts, size], size, parts)]
+    return [Run(build, [sums, *places, *sizes], total, weight), join(p, out, sums, parts, rows)]
+
+
+def held(matrices: DimLike, rows: DimLike, columns: DimLike, build: Callable[..., Kernel]) -> Tiles:
+    """Tiles in registers of a result of some matrices, with what builds the kernel with an epilogue."""
+    return Tiles(matrices, rows, columns, 1, 1, once=True, hurried=False, held=build)
+
+
+def join(p: Placer, out: Argument, sums: Work, parts: int, sizes: tuple[DimLike, DimLike, DimLike]) -> Run:
+    """The run that adds up the sums of parts; `sizes` are the matrices of the result, their rows and their columns."""
+    size, how = math.prod(sizes), functools.partial(joined, sums.dtype)
+    return Run(p.kernel(joined, sums.dtype), [out, sums, parts, size], size, parts, tiles=held(*sizes, how))
 
 
 def neighbours(x: Matrices) -> tuple[str, str]:

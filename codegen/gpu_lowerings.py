@@ -5,6 +5,7 @@ A backend of GPUs takes `LOWERINGS` before those of all backends. Kernels are th
 
 from __future__ import annotations
 
+import functools
 import math
 
 from twofold.ir import dims as dm
@@ -14,17 +15,17 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 
 from . import conv_shapes as shapes
-from . import gpu_conv, gpu_gemm
+from . import gpu_conv, gpu_gemm, gpu_pool, gpu_scan, gpu_scatter, gpu_sort
 from .backend import Lowering, lowering
-from .kernels import convolution
+from .kernels import convolution, pool, scan, segment
 from .kernels.windows import Geometry
 from .layout import Layout
 from .matrices import Matrices
 from .operands import Argument, Run, Within, Work
 from .placer import Placer
-from .structured import place_cross_entropy, place_softmax
+from .structured import Indexed, place_cross_entropy, place_gather, place_scatter, place_softmax, units
 from .structured_products import transposed
-from .structured_windows import convolves, place_convolution
+from .structured_windows import convolves, place_convolution, place_pool, window_of
 from .units import Source
 
 __all__ = ["LOWERINGS"]
@@ -101,16 +102,18 @@ def _convolved(p: Placer, w: Geometry, places: tuple[Argument, Argument, Argumen
     shape, parts = _tiles(w.places, columns, k, groups, compute)
     if groups > 1 or not whole:
         parts = 1
-    kernel = p.kernel(gpu_conv.forward, compute, shape, w.window, _fills(inner, compute), parts > 1)
+    what = compute, shape, w.window, _fills(inner, compute), parts > 1
+    kernel = p.kernel(gpu_conv.forward, *what)
     total = parts * groups * dm.ceil_div(w.places, shape.rows) * -(-columns // shape.columns)
     sizes: list[Argument] = [*w.integers, w.places, groups, columns, inner, *matrix, *steps]
     weight = shape.rows * shape.columns * -(-k // parts) // 16 + 1
+    rows = 1, w.places, outputs
     if parts == 1:
-        return [Run(kernel, [result, images, filters, *sizes], total, weight)]
-    size = w.places * columns
-    sums = Work(compute, parts * size)
+        tiles = gpu_gemm.held(*rows, functools.partial(gpu_conv.forward, *what)) if whole else None
+        return [Run(kernel, [result, images, filters, *sizes], total, weight, tiles=tiles)]
+    sums = Work(compute, parts * (w.places * columns))
     return [Run(kernel, [sums, images, filters, *sizes, parts], total, weight),
-            Run(p.kernel(gpu_gemm.joined, compute), [result, sums, parts, size], size, parts)]
+            gpu_gemm.join(p, result, sums, parts, rows)]
 
 
 def _fills(inner: int, dtype: DType) -> bool:
@@ -182,3 +185,143 @@ def _filter_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) 
         size = math.prod(filters)
         p.fill([out], Run(p.kernel(convolution.add_up, compute), [out, parts, count, size], size, count))
     p.give(out)
+
+
+# -- pooling ------------------------------------------------------------------------------------------
+_POOLS = {"max_pool": gpu_pool.maximum, "max_pool_argmax": gpu_pool.argmax, "max_pool_gather": gpu_pool.gather,
+          "avg_pool": gpu_pool.average}
+
+
+@lowering(*_POOLS, table=LOWERINGS)
+def _pool(p: Placer) -> None:
+    place_pool(p, _POOLS, by_elements=True)
+
+
+@lowering("max_pool_grad", table=LOWERINGS)
+def _max_pool_grad(p: Placer) -> None:
+    compute = p.out.dtype.compute
+    ct, x = (p.dense(s, compute) for s in p.operands)
+    w = window_of(p, x.layout.shape, ct.layout.shape[1:-1], p.attrs["ksize"])
+    out, places, weight = p.target(compute), w.places * w.channels, 2 * w.taps
+    if pool.is_tiled(w):
+        kernel = p.kernel(gpu_pool.maximum_grad_tiled, compute)
+        p.fill([out], Run(kernel, [out, p.at(ct), p.at(x), *w.integers], places, weight))
+    else:
+        which = Work(dt.int32, places)
+        p.fill([out], Run(p.kernel(gpu_pool.winners, compute), [which, p.at(x), *w.integers], places, weight),
+               Run(p.kernel(gpu_pool.maximum_grad, compute), [out, p.at(ct), which, *w.integers],
+                   w.pixels * w.channels, weight))
+    p.give(out)
+
+
+@lowering("avg_pool_grad", table=LOWERINGS)
+def _avg_pool_grad(p: Placer) -> None:
+    compute = p.out.dtype.compute
+    ct = p.dense(p.operands[0], compute)
+    w = window_of(p, p.out.dims, ct.layout.shape[1:-1], p.attrs["ksize"])
+    out = p.target(compute)
+    kernel = p.kernel(gpu_pool.average_grad, compute)
+    p.fill([out], Run(kernel, [out, p.at(ct), *w.integers], w.pixels * w.channels, 2 * w.taps))
+    p.give(out)
+
+
+# -- scans --------------------------------------------------------------------------------------------
+_FEW_LINES = 1024  # up to which each has a block of threads of its own
+
+
+@lowering(*scan.SCANS, table=LOWERINGS)
+def _scan(p: Placer) -> None:
+    name, shape = p.node.op.name, p.out.dims
+    axis = p.attrs["axis"] % len(shape)
+    length, inner, outer = shape[axis], dm.numel(shape[axis + 1:]), dm.numel(shape[:axis])
+    how = name, p.out.dtype, bool(p.attrs.get("exclusive", False)), bool(p.attrs["reverse"])
+    operands = [p.dense(s) for s in p.operands]
+    arguments: list[Argument] = [p.out, *[p.at(s) for s in operands], length]
+    if not isinstance(inner, Dim) and inner == 1:
+        together = 1 if not isinstance(outer, Dim) and outer <= _FEW_LINES else gpu_scan.TOGETHER
+        kernel = p.kernel(gpu_scan.lines, *how, together)
+        run = Run(kernel, [*arguments, outer], dm.ceil_div(outer, together), length * together)
+    else:
+        kernel = p.kernel(gpu_scan.columns, *how)
+        run = Run(kernel, [*arguments, inner], outer * inner, length * p.weight(kernel))
+    p.fill([p.out], run)
+
+
+# -- places given as data -----------------------------------------------------------------------------
+@lowering("gather", "gather_nd", table=LOWERINGS)
+def _gather(p: Placer) -> None:
+    place_gather(p, _gathered)
+
+
+def _gathered(p: Placer, of: Indexed) -> list[Run]:
+    lead, outer, size, row, count = of.sizes
+    kernel = p.kernel(gpu_scatter.gather, of.unit, of.index_type)
+    arguments = [of.slices, of.memory, of.index, outer, size, count, row]
+    return [Run(kernel, arguments, lead * outer * count * row, 1, of.detail)]
+
+
+@lowering("scatter_add", "scatter_nd", "tensor_scatter", table=LOWERINGS)
+def _scatter(p: Placer) -> None:
+    place_scatter(p, _scattered)
+
+
+def _scattered(p: Placer, of: Indexed, mode: str) -> list[Run]:
+    lead, outer, size, row, count = of.sizes
+    before, places = _in_order(p, of.index, of.index_type, lead, count)
+    kernel = p.kernel(gpu_scatter.scatter, of.unit, of.index_type, mode, bool(before))
+    arguments = [of.memory, of.slices, *places, outer, size, count, row]
+    return [*before, Run(kernel, arguments, lead * outer * count * row, 2, of.detail)]
+
+
+def _in_order(p: Placer, index: Argument, index_type: DType, groups: DimLike,
+              count: DimLike) -> tuple[list[Run], list[Argument]]:
+    """What puts the indices of each group in order, and where these and their places are then; nothing where there are
+    so few that they are looked at as they lie."""
+    if not isinstance(count, Dim) and count <= gpu_scatter.FEW:
+        return [], [index]
+    runs, keys, order = gpu_sort.sorted_runs(p, index_type, index, groups, count)
+    return runs, [keys, order]
+
+
+@lowering(*[f"unsorted_segment_{kind}" for kind in segment.COMBINE], table=LOWERINGS)
+def _segments(p: Placer) -> None:
+    kind = p.node.op.name.removeprefix("unsorted_segment_")
+    data, ids = (p.dense(s) for s in p.operands)
+    dtype, rows = p.out.dtype, dm.numel(ids.layout.shape)
+    segments, columns = p.out.dims[0], dm.numel(p.out.dims[1:])
+    before, places = _in_order(p, p.at(ids), ids.base.dtype, 1, rows)
+    kernel = p.kernel(gpu_scatter.segments, kind, dtype, ids.base.dtype, bool(before))
+    p.fill([p.out], Run(p.kernel(gpu_scatter.fill, kind, dtype), [p.out], dm.numel(p.out.dims), 1), *before,
+           Run(kernel, [p.out, p.at(data), *places, rows, segments, columns], rows * columns, 2))
+
+
+# -- order --------------------------------------------------------------------------------------------
+def _ordered(p: Placer, descending: bool, indices: Argument | None = None) -> tuple[Source, Argument, list[Run]]:
+    """The operand, where the indices that sort its rows are, and the runs that find them."""
+    x = p.dense(p.operands[0])
+    *rows, length = x.layout.shape
+    runs, _, order = gpu_sort.sorted_runs(p, x.base.dtype, p.at(x), dm.numel(rows), length, descending, indices)
+    return x, order, runs
+
+
+@lowering("argsort", table=LOWERINGS)
+def _argsort(p: Placer) -> None:
+    runs = _ordered(p, p.attrs["descending"], p.out)[2]
+    p.fill([p.out], *runs)
+
+
+@lowering("sort", table=LOWERINGS)
+def _sort(p: Placer) -> None:
+    x, order, runs = _ordered(p, p.attrs["descending"])
+    length = p.out.dims[-1]
+    kernel = p.kernel(gpu_sort.pick, units(p.out.dtype)[0], None)
+    p.fill([p.out], *runs, Run(kernel, [p.out, p.at(x), order, length, length], dm.numel(p.out.dims), 1))
+
+
+@lowering("top_k", table=LOWERINGS)
+def _top_k(p: Placer) -> None:
+    x, order, runs = _ordered(p, True)
+    values, places = p.node.outputs
+    kernel = p.kernel(gpu_sort.pick, units(values.dtype)[0], places.dtype)
+    arguments = [values, places, p.at(x), order, values.dims[-1], x.layout.shape[-1]]
+    p.fill([values, places], *runs, Run(kernel, arguments, dm.numel(values.dims), 1))

@@ -142,6 +142,7 @@ class Tiles:
         tall, wide: the rows and columns of a tile; the last ones of a matrix may have fewer.
         once: whether a tile is complete as soon as it is computed at all, so that it needs no memory before.
         hurried: whether it takes less time than what it writes takes to come into the caches.
+        held: where threads hold tiles in registers, the function that builds the kernel with an epilogue.
     """
 
     matrices: DimLike
@@ -151,6 +152,7 @@ class Tiles:
     wide: int
     once: bool
     hurried: bool
+    held: Callable[..., Kernel] | None = None
 
 
 @data_class(frozen=True, eq=False)

@@ -20,7 +20,6 @@ from twofold.ir.dims import Dim, DimLike
 from . import (
     arena,
     epilogues,
-    fused_tile,
     fusion,
     loop_info,
     loop_rows,
@@ -419,10 +418,10 @@ class _Body:
             return
         overwrites = self.overwritten(group, stored, {result, *[s.base for s in single.sources]})
         self.shared.aliases.update(overwrites)
-        assert last.tiles is not None
-        epilogue = fused_tile.epilogue(group, stored, overwrites, result, last.tiles)
-        run = epilogues.finished(last, epilogue, result in self.needed or not last.tiles.once)
-        self.line.append(_step_of(run, single.node, group.items))
+        run = self.shared.backend.finished(last, group, stored, overwrites, result, result in self.needed)
+        step = _step_of(run, single.node, group.items)
+        step.items = list(group.items)
+        self.line.append(step)
 
     def overwritten(self, group: Group, stored: Sequence[g.Value],
                     around: Collection[g.Value] = ()) -> dict[g.Value, g.Value]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
+from twofold.ir.data_class import data_class
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 
@@ -24,7 +25,7 @@ from .placer import Placer, moved_back
 from .plan_placer import PlanPlacer
 from .units import Source
 
-__all__ = ["install", "place_softmax", "place_cross_entropy"]
+__all__ = ["install", "place_softmax", "place_cross_entropy", "Indexed", "place_gather", "place_scatter", "units"]
 
 _WORK = 16  # of an element of a softmax, in simple operations
 _PLAIN = {1: dt.uint8, 2: dt.uint16, 4: dt.uint32, 8: dt.uint64, 16: dt.uint64}
@@ -74,7 +75,7 @@ def _teams(by_team: bool) -> tuple[bool, ...]:
 
 
 # -- gather and scatter -------------------------------------------------------------------------------
-def _units(dtype: DType) -> tuple[DType, int]:
+def units(dtype: DType) -> tuple[DType, int]:
     """A plain type that moves elements of `dtype`, and how many of it make one."""
     return _PLAIN[dtype.size], 2 if dtype.size == 16 else 1
 
@@ -91,98 +92,117 @@ def _axis_sizes(p: Placer, dims: Sequence[DimLike], indices: Sequence[DimLike]) 
             dm.numel(indices[batch:]))
 
 
-def _gather_run(p: Placer, x: Source, index: Argument, index_type: DType, sizes: Sequence[DimLike],
-                detail: Detail | None) -> Run:
-    lead, outer, size, row, count = sizes
-    unit, factor = _units(x.base.dtype)
-    groups, row = lead * outer, row * factor
+@data_class(frozen=True, eq=False)
+class Indexed:
+    """What a gather reads, or a scatter writes: `memory` is [lead, outer, size, row] and its slices [lead, outer,
+    count, row], and every group of `outer` has `count` indices.
+
+    Attributes:
+        memory: x of a gather, the result of a scatter.
+        slices: the result of a gather, the updates of a scatter.
+        index, index_type: where the indices are, and of which type.
+        unit: of the elements that move; for a gather and for updates a plain type of their size.
+        sizes: lead, outer, size, row in units, count.
+        detail: what a failed check tells.
+    """
+
+    memory: Argument
+    slices: Argument
+    index: Argument
+    index_type: DType
+    unit: DType
+    sizes: tuple[DimLike, DimLike, DimLike, DimLike, DimLike]
+    detail: Detail | None
+
+
+def _gathered(p: Placer, of: Indexed) -> list[Run]:
+    lead, outer, size, row, count = of.sizes
+    groups = lead * outer
     flat = not isinstance(groups, Dim) and groups == 1
     safe = not isinstance(size, Dim) and size > 0 and flat  # index 0 exists
     single = safe and not isinstance(row, Dim) and row == 1
-    kernel = p.kernel(indexing.gather_rows, unit, index_type, flat, single)
-    return Run(kernel, [p.out, p.at(x), index, outer, size, count, row], groups * count, row + 1, detail)
+    kernel = p.kernel(indexing.gather_rows, of.unit, of.index_type, flat, single)
+    arguments = [of.slices, of.memory, of.index, outer, size, count, row]
+    return [Run(kernel, arguments, groups * count, row + 1, of.detail)]
 
 
-@lowering("gather")
+@lowering("gather", "gather_nd")
 def _gather(p: Placer) -> None:
-    if isinstance(p, PlanPlacer) and slots.read(p):
+    place_gather(p, _gathered)
+
+
+def place_gather(p: Placer, runs: Callable[[Placer, Indexed], list[Run]]) -> None:
+    """Places a gather, by the runs that a backend has for it."""
+    if p.node.op.name == "gather" and isinstance(p, PlanPlacer) and slots.read(p):
         return
     x, indices = p.dense(p.operands[0]), p.index(p.operands[1])
-    sizes = _axis_sizes(p, x.layout.shape, indices.layout.shape)
-    p.fill([p.out], _gather_run(p, x, p.at(indices), indices.base.dtype, sizes, _index_detail(indices, sizes[2])))
-
-
-@lowering("gather_nd")
-def _gather_nd(p: Placer) -> None:
-    x, indices = p.dense(p.operands[0]), p.index(p.operands[1])
     dims, shape = x.layout.shape, indices.layout.shape
-    batch = p.attrs["batch_dims"] % max(len(shape), 1)
-    inner = batch + shape[-1]
-    places, linear = _linear(p, indices, dims[batch:inner])
-    sizes = (dm.numel(dims[:batch]), 1, dm.numel(dims[batch:inner]), dm.numel(dims[inner:]), dm.numel(shape[batch:-1]))
-    p.fill([p.out], linear, _gather_run(p, x, places, dt.int64, sizes, None))
+    unit, factor = units(x.base.dtype)
+    before: list[Run] = []
+    index: Argument = p.at(indices)
+    index_type, detail = indices.base.dtype, None
+    if p.node.op.name == "gather":
+        lead, outer, size, row, count = _axis_sizes(p, dims, shape)
+        detail = _index_detail(indices, size)
+    else:
+        batch = p.attrs["batch_dims"] % max(len(shape), 1)
+        inner = batch + shape[-1]
+        index, linear = _linear(p, indices, dims[batch:inner])
+        before, index_type = [linear], dt.int64
+        lead, outer, size, row, count = (dm.numel(dims[:batch]), 1, dm.numel(dims[batch:inner]), dm.numel(dims[inner:]),
+                                         dm.numel(shape[batch:-1]))
+    of = Indexed(p.at(x), p.out, index, index_type, unit, (lead, outer, size, row * factor, count), detail)
+    p.fill([p.out], *before, *runs(p, of))
 
 
 def _linear(p: Placer, indices: Source, dims: Sequence[DimLike]) -> tuple[Work, Run]:
     """The row-major numbers of the places that `indices` names in a box of `dims`, and what computes them."""
-    *shape, depth = indices.layout.shape
-    count = dm.numel(shape)
+    count = dm.numel(indices.layout.shape[:-1])
     places = Work(dt.int64, count)
     detail = Detail("coordinates", ((Within(indices.base, indices.layout.offset), indices.layout.shape),), tuple(dims))
-    kernel = p.kernel(indexing.linear_index, indices.base.dtype)
-    return places, Run(kernel, [places, p.at(indices), depth, *dims], count, depth + 1, detail)
+    kernel = p.kernel(indexing.linear_index, indices.base.dtype, len(dims))
+    return places, Run(kernel, [places, p.at(indices), *dims], count, len(dims) + 1, detail)
 
 
-def _joins(p: Placer, start: Callable[[DType], g.Value], updates: Source, mode: str,
-           runs: Callable[[], tuple[list[Run], Argument, DType]], sizes: Sequence[DimLike],
-           detail: Detail | None) -> None:
-    """Joins updates into what `start` gives. 16-bit floats are joined in float32, save where nothing is computed."""
-    lead, outer, size, row, count = sizes
-    plain = mode == "update"
-    dtype = p.out.dtype if plain else p.out.dtype.compute
-    values = p.dense(updates, dtype)
-    whole = start(dtype)
-    before, index, index_type = runs()
-    unit, factor = _units(dtype) if plain else (dtype, 1)
-    kernel = p.kernel(indexing.scatter_rows, unit, index_type, mode)
-    arguments: list[Argument] = [whole, p.at(values), index, outer, size, count, row * factor]
-    p.change(whole, *before, Run(kernel, arguments, lead * outer * row * factor, count, detail))
-    p.give(whole)
+def _scattered(p: Placer, of: Indexed, mode: str) -> list[Run]:
+    lead, outer, size, row, count = of.sizes
+    kernel = p.kernel(indexing.scatter_rows, of.unit, of.index_type, mode)
+    arguments = [of.memory, of.slices, of.index, outer, size, count, row]
+    return [Run(kernel, arguments, lead * outer * row, count, of.detail)]
 
 
-@lowering("scatter_add")
-def _scatter_add(p: Placer) -> None:
-    base, indices, updates = p.operands
-    index = p.index(indices)
-    sizes = _axis_sizes(p, base.layout.shape, indices.layout.shape)
-    _joins(p, lambda dtype: p.carry(base, dtype), updates, "add", lambda: ([], p.at(index), index.base.dtype), sizes,
-           _index_detail(index, sizes[2]))
+@lowering("scatter_add", "scatter_nd", "tensor_scatter")
+def _scatter(p: Placer) -> None:
+    place_scatter(p, _scattered)
 
 
-def _joins_at(p: Placer, start: Callable[[DType], g.Value], indices: Source, updates: Source, mode: str) -> None:
-    index = p.index(indices)
-    shape, dims = index.layout.shape, p.out.dims
-    depth = shape[-1]
-    sizes = (1, 1, dm.numel(dims[:depth]), dm.numel(dims[depth:]), dm.numel(shape[:-1]))
-
-    def before() -> tuple[list[Run], Argument, DType]:
-        places, linear = _linear(p, index, dims[:depth])
-        return [linear], places, dt.int64
-    _joins(p, start, updates, mode, before, sizes, None)
-
-
-@lowering("scatter_nd")
-def _scatter_nd(p: Placer) -> None:
-    indices, updates = p.operands
-    _joins_at(p, p.zeros, indices, updates, "add")
-
-
-@lowering("tensor_scatter")
-def _tensor_scatter(p: Placer) -> None:
-    if isinstance(p, PlanPlacer) and slots.write(p):
+def place_scatter(p: Placer, runs: Callable[[Placer, Indexed, str], list[Run]]) -> None:
+    """Places a scatter, by the runs that a backend has for it. 16-bit floats are joined in float32, save where nothing
+    is computed."""
+    name = p.node.op.name
+    if name == "tensor_scatter" and isinstance(p, PlanPlacer) and slots.write(p):
         return
-    x, indices, updates = p.operands
-    _joins_at(p, lambda dtype: p.carry(x, dtype), indices, updates, p.attrs["mode"])
+    indices, updates = p.operands if name == "scatter_nd" else p.operands[1:]
+    mode = p.attrs["mode"] if name == "tensor_scatter" else "add"
+    unit, factor = units(p.out.dtype) if mode == "update" else (p.out.dtype.compute, 1)
+    indices = p.index(indices)
+    values = p.dense(updates, p.out.dtype if mode == "update" else unit)
+    dtype = values.base.dtype
+    whole = p.zeros(dtype) if name == "scatter_nd" else p.carry(p.operands[0], dtype)
+    before: list[Run] = []
+    index: Argument = p.at(indices)
+    index_type, detail, dims, shape = indices.base.dtype, None, p.out.dims, indices.layout.shape
+    if name == "scatter_add":
+        lead, outer, size, row, count = _axis_sizes(p, dims, shape)
+        detail = _index_detail(indices, size)
+    else:
+        depth = shape[-1]
+        index, linear = _linear(p, indices, dims[:depth])
+        before, index_type = [linear], dt.int64
+        lead, outer, size, row, count = 1, 1, dm.numel(dims[:depth]), dm.numel(dims[depth:]), dm.numel(shape[:-1])
+    of = Indexed(whole, p.at(values), index, index_type, unit, (lead, outer, size, row * factor, count), detail)
+    p.change(whole, *before, *runs(p, of, mode))
+    p.give(whole)
 
 
 @lowering("range", handles=lambda node, backend: node.attrs["size"] is not None)

@@ -19,11 +19,12 @@ from .backend import Backend, lowering
 from .kernels import convolution, pool, random
 from .kernels.windows import Geometry, geometry
 from .layout import Layout, contiguous
+from .loop import Kernel
 from .operands import Argument, Detail, Run, Work
 from .placer import Placer
 from .units import Source
 
-__all__ = ["install", "window_of", "convolves", "depthwise", "place_convolution"]
+__all__ = ["install", "window_of", "convolves", "depthwise", "place_pool", "place_convolution"]
 
 
 def install() -> None:
@@ -42,13 +43,24 @@ _POOLS = {"max_pool": pool.maximum, "max_pool_argmax": pool.argmax, "max_pool_ga
 
 @lowering(*_POOLS)
 def _pool(p: Placer) -> None:
+    place_pool(p, _POOLS, by_elements=False)
+
+
+def place_pool(p: Placer, kernels: Mapping[str, Callable[[DType], Kernel]], by_elements: bool) -> None:
+    """Places what gives something for each window.
+
+    Args:
+        kernels: by the name of the op.
+        by_elements: whether their ranges count elements of the result, rather than places.
+    """
     compute = p.operands[-1].base.dtype.compute
     operands = [p.dense(s, compute) for s in p.operands]
     w = window_of(p, operands[-1].layout.shape, p.out.dims[1:-1], p.attrs["ksize"])
     out = p.target(p.out.dtype.compute)
-    kernel = p.kernel(_POOLS[p.node.op.name], compute)
+    kernel = p.kernel(kernels[p.node.op.name], compute)
     arguments = [out, *[p.at(s) for s in operands], *w.integers]
-    p.fill([out], Run(kernel, arguments, w.places, 2 * w.taps * w.channels))
+    total, each = (w.places * w.channels, 1) if by_elements else (w.places, w.channels)
+    p.fill([out], Run(kernel, arguments, total, 2 * w.taps * each))
     p.give(out)
 
 

@@ -57,6 +57,12 @@ class CUDA(backend.Backend):
 
         return gpu_gemm.product_runs(p, out, left, right, layout)
 
+    def finished(self, run: Run, group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value],
+                 product: g.Value, kept: bool) -> Run:
+        from twofold.codegen import gpu_epilogue
+
+        return gpu_epilogue.finished(run, group, stored, overwrites, product, kept)
+
     def shares(self, work: DimLike) -> Shares | None:
         return None  # a launch is over all iterations
 

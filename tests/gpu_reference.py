@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold.codegen import backend, gpu_fused, gpu_gemm, gpu_lowerings
+from twofold.codegen import backend, gpu_epilogue, gpu_fused, gpu_gemm, gpu_lowerings, planner
 from twofold.codegen.fused_base import FusedKernel
 from twofold.codegen.layout import Layout
 from twofold.codegen.loop import Kernel
@@ -25,7 +25,7 @@ from twofold.runtime.program import Executable
 from twofold.runtime.reference import Interpreted, Reference
 from twofold.tracer.function import trace
 
-__all__ = ["GpuReference", "interpreted", "check", "kernels"]
+__all__ = ["GpuReference", "interpreted", "check", "planned", "kernels"]
 
 
 class GpuReference(Reference):
@@ -42,6 +42,11 @@ class GpuReference(Reference):
     def product(self, p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
         """The runs of a product."""
         return gpu_gemm.product_runs(p, out, left, right, layout)
+
+    def finished(self, run: Run, group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value],
+                 product: g.Value, kept: bool) -> Run:
+        """A run of a product with an epilogue."""
+        return gpu_epilogue.finished(run, group, stored, overwrites, product, kept)
 
 
 def interpreted(f: Callable[..., Any], tensors: list[Tensor],
@@ -78,6 +83,11 @@ def check(f: Callable[..., Any], tensors: list[Tensor], dims: list[Any] | None =
     if native:
         assert isinstance(whole, Interpreted)
     return whole.plan if isinstance(whole, Interpreted) else None
+
+
+def planned(f: Callable[..., Any], specs: Sequence[tf.TensorSpec]) -> Plan:
+    """The plan of a function, which is not run."""
+    return planner.plan(passes.optimise(trace(f, list(specs)).graph), GpuReference())
 
 
 def kernels(plan: Plan | None) -> list[Kernel]:

@@ -17,13 +17,13 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar
 
 __all__ = ["gather_rows", "scatter_rows", "linear_index", "count_nonzero", "coordinates", "ramp", "OUT_OF_RANGE",
-           "BLOCK", "detail", "bad_index", "bad_coordinates", "bad_bounds"]
+           "BLOCK", "COMBINE", "checked", "detail", "bad_index", "bad_coordinates", "bad_bounds"]
 
 OUT_OF_RANGE = "an index is out of range"
 BLOCK = 4096  # elements that a thread looks at in one go when it searches for what is not zero
 
 
-def _checked(b: LoopBuilder, index: Scalar, size: Scalar) -> Scalar:
+def checked(b: LoopBuilder, index: Scalar, size: Scalar) -> Scalar:
     """Whether 0 <= index < size, which the kernel also reports."""
     ok = _within(b, index, size)
     b.check(ok, OUT_OF_RANGE)
@@ -53,7 +53,7 @@ def gather_rows(unit: DType, index: DType, flat: bool, single: bool) -> Kernel:
     def copy(place: Scalar, origin: Scalar | int, at: Scalar) -> None:
         picked = b.cast(b.load(indices, at), dt.int64)
         if single:  # one read too many costs less than a branch, and index 0 exists
-            b.store(out, place, b.load(x, b.select(_checked(b, picked, size), picked, 0) + origin))
+            b.store(out, place, b.load(x, b.select(checked(b, picked, size), picked, 0) + origin))
             return
         ok = _within(b, picked, size)
         b.check(b.or_(ok, b.eq(row, 0)), OUT_OF_RANGE)  # where there is nothing to be picked, no index is wrong
@@ -75,7 +75,7 @@ def gather_rows(unit: DType, index: DType, flat: bool, single: bool) -> Kernel:
     return b.finish()
 
 
-_COMBINE = {
+COMBINE = {
     "update": lambda b, old, new: new,
     "add": lambda b, old, new: b.add(old, new),
     "sub": lambda b, old, new: b.sub(old, new),
@@ -106,32 +106,30 @@ def scatter_rows(dtype: DType, index: DType, mode: str) -> Kernel:
         first = b.idiv(group, outer) * count
         with b.for_(0, count) as j:
             picked = b.cast(b.load(indices, first + j), dt.int64)
-            with b.if_(_checked(b, picked, size)):
+            with b.if_(checked(b, picked, size)):
                 to, source = (group * size + picked) * row, (group * count + j) * row
                 with b.for_(lo, hi) as i:
                     new = b.load(updates, source + i)
                     old = new if mode == "update" else b.load(out, to + i)
-                    b.store(out, to + i, _COMBINE[mode](b, old, new))
+                    b.store(out, to + i, COMBINE[mode](b, old, new))
     return b.finish()
 
 
-def linear_index(index: DType) -> Kernel:
-    """The row-major number of the place that each row of coordinates names; the range counts rows.
+def linear_index(index: DType, depth: int) -> Kernel:
+    """The row-major number of the place that each row of `depth` coordinates names; the range counts rows.
 
-    args: addresses of the numbers (int64) and the coordinates, contiguous; the length of a row; the sizes of the axes.
+    args: addresses of the numbers (int64) and the coordinates, contiguous; the sizes of the axes.
     """
-    b = LoopBuilder(f"linear_index {index.short}")
+    b = LoopBuilder(f"linear_index {index.short} {depth}")
     out, indices = b.pointer("out", dt.int64), b.pointer("indices", index)
-    depth = b.integer()
-    sizes = b.next_slot
+    sizes = [b.integer() for _ in range(depth)]
     with b.for_(b.start, b.stop) as row:
-        place, first = b.local(0), row * depth
-        with b.for_(0, depth) as k:
-            size = b.load(b.args, k + sizes)
-            part = b.cast(b.load(indices, first + k), dt.int64)
-            _checked(b, part, size)
-            place.set(place.get() * size + part)
-        b.store(out, row, place.get())
+        place: Scalar = b.const(0, dt.int64)
+        for k, size in enumerate(sizes):
+            part = b.cast(b.load(indices, row * depth + k), dt.int64)
+            checked(b, part, size)
+            place = place * size + part
+        b.store(out, row, place)
     return b.finish()
 
 

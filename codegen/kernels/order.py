@@ -11,12 +11,12 @@ from twofold.ir.scalar import Scalar
 
 from ..loop import Kernel, LoopBuilder, Pointer
 
-__all__ = ["argsort", "pick"]
+__all__ = ["precedes", "argsort", "pick"]
 
 _DOUBLINGS = 32  # rows have fewer than 2**31 elements: an index is an int32
 
 
-def _precedes(b: LoopBuilder, x: Scalar, y: Scalar, descending: bool) -> Scalar:
+def precedes(b: LoopBuilder, x: Scalar, y: Scalar, descending: bool) -> Scalar:
     """Whether `x` must come before `y`."""
     if x.dtype.is_bool:
         x, y = b.cast(x, dt.int32), b.cast(y, dt.int32)
@@ -61,7 +61,7 @@ def _merge(b: LoopBuilder, out: Pointer, work: Pointer, x: Pointer, base: Scalar
         i, j = left.get(), right.get()
         first = b.cast(b.load(out, base + i), dt.int64)
         second = b.cast(b.load(out, base + b.minimum(j, n - 1)), dt.int64)
-        later = _precedes(b, b.load(x, base + second), b.load(x, base + first), descending)
+        later = precedes(b, b.load(x, base + second), b.load(x, base + first), descending)
         takes_right = b.and_(b.lt(j, end), b.or_(b.ge(i, middle), later))
         chosen = b.select(takes_right, second, first)
         b.store(work, base + place, b.cast(chosen, dt.int32))

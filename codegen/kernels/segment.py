@@ -14,7 +14,7 @@ from twofold.ir.scalar import Scalar
 
 from ..loop import Kernel, LoopBuilder
 
-__all__ = ["TILE", "COMBINE", "empty_value", "join"]
+__all__ = ["TILE", "COMBINE", "empty_value", "check_id", "join"]
 
 TILE = 256  # columns
 
@@ -31,6 +31,11 @@ def empty_value(kind: str, dtype: DType, ordered: bool) -> float:
     if kind in ("sum", "prod"):
         return int(kind == "prod")
     return 0 if ordered else dtype.min if kind == "max" else dtype.max
+
+
+def check_id(b: LoopBuilder, number: Scalar, segments: Scalar) -> None:
+    """Requires an id to name a segment, or none by being negative."""
+    b.check(b.lt(number, segments), "a segment id is not less than num_segments.")
 
 
 def join(kind: str, dtype: DType, id_dtype: DType, ordered: bool, drop_above: bool) -> Kernel:
@@ -62,7 +67,7 @@ def join(kind: str, dtype: DType, id_dtype: DType, ordered: bool, drop_above: bo
                 b.check(b.and_(inside, b.ge(number, last.get())),
                         "segment_ids must not be negative, nor fall from one row to the next.")
             elif not drop_above:
-                b.check(b.lt(number, segments), "a segment id is not less than num_segments.")
+                check_id(b, number, segments)
             fresh = b.gt(number, last.get())
             with b.if_(inside), b.for_(0, width) as c:
                 at, x = number * inner + left + c, b.load(data, r * inner + left + c)

@@ -303,6 +303,23 @@ def test_memory_is_told(fake: Any) -> None:
         info("CPU:0")
 
 
+# -- kernels of several blocks ------------------------------------------------------------------------
+def test_sorting_scatters_and_scans(fake: Any) -> None:
+    """Threads of blocks tell one another keys and pieces of lines; the processor's bits come out."""
+    rng = np.random.default_rng(0)
+    keys, updates = rng.integers(-40, 40, 1100) / 2, rng.normal(size=(1100, 2))
+    ids = rng.integers(0, 50, 1100)
+
+    def f(keys: Any, updates: Any, ids: Any) -> Any:
+        return (tf.sort(keys), tf.argsort(keys, direction="DESCENDING"), *tf.math.top_k(keys, 5),
+                tf.math.unsorted_segment_sum(updates, ids, 60), tf.scatter_nd(ids[:, None], updates, [50, 2]),
+                tf.cumsum(keys), tf.cumsum(tf.reshape(keys, [11, 100]), 1, reverse=True), tf.cumsum(updates, 0))
+    operands = [tf.constant(keys.astype(np.float32)), tf.constant(updates.astype(np.float32)), tf.constant(ids)]
+    wanted, there = f(*operands), [x.gpu() for x in operands]
+    got = tf.function(f)(*there)
+    assert all(same(a, b) for a, b in zip(got, wanted, strict=True))
+
+
 # -- what a step costs --------------------------------------------------------------------------------
 def test_steps_become_one_graph_of_the_driver(fake: Any) -> None:
     if HARDWARE:
@@ -495,7 +512,7 @@ def test_a_kernel_of_the_users(fake: Any) -> None:
 def test_explain_shows_launches(fake: Any) -> None:
     @tf.function
     def f(x: Any) -> Any:
-        return tf.reduce_sum(tf.exp(x) * 2.0, 0), tf.sort(x)
+        return tf.reduce_sum(tf.exp(x) * 2.0, 0), tf.linalg.svd(x, compute_uv=False)
     x = some(300, 20)
     assert f.explain(x, file=io.StringIO()).launches == []
     told = f.explain(x.gpu(), file=io.StringIO())

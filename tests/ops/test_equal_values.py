@@ -1,4 +1,5 @@
-"""Gradients of eigenvectors, singular vectors and norms where values are equal or vanish: finite, 0 where undecided."""
+"""Gradients of eigenvectors, singular vectors and norms where values are equal or vanish: finite, 0 where undecided.
+Equal elements that are sorted keep their order."""
 
 from __future__ import annotations
 
@@ -81,3 +82,13 @@ def test_norms_of_zero_vectors(order):
     assert np.isfinite(got).all()
     np.testing.assert_array_equal(got[0], [0, 0])
     np.testing.assert_array_equal(tf.norm(x, order, axis=1).numpy()[0], 0)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_zeros_of_both_signs_keep_their_order(dtype, descending):
+    """They are equal, and told apart by their bits; with Python's stable sort."""
+    x = np.random.default_rng(0).choice([-1.0, -0.0, 0.0, 2.0], (3, 200))
+    want = [sorted(row, reverse=descending) for row in x.tolist()]
+    got = tf.cast(tf.sort(tf.cast(x, dtype), direction="DESCENDING" if descending else "ASCENDING"), "float64")
+    assert got.numpy().tobytes() == np.array(want).tobytes()
