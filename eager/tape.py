@@ -128,6 +128,7 @@ class GradientTape:
         self._entries: list[Entry] = []
         self._tracked: set[int] = set()
         self._watched: set[int] = set()  # numbers that were watched by name, without those of values computed from them
+        self._by_names: set[int] = set()  # numbers that are tracked only since they may be others by name
         self._is_uncertain = False  # whether only running tells what some results depend on
         self._reads: dict[int, list[int]] = {}  # id(variable) -> numbers of the values read from it
 
@@ -166,8 +167,10 @@ class GradientTape:
             if not x.dtype.is_differentiable:
                 continue
             if isinstance(x, Tensor):
+                is_new = record.identity(x) not in self._watched
                 self._follow(x)
-                self._follow_names(x)
+                if is_new:
+                    self._follow_names(x)
             else:
                 self._watch_variable(x, x._current())
 
@@ -175,6 +178,7 @@ class GradientTape:
         """Differentiate by a tensor."""
         self._tracked.add(record.identity(tensor))
         self._watched.add(tensor._id)
+        self._by_names.discard(tensor._id)
 
     def _follow_names(self, tensor: Tensor) -> None:
         """In a trace: follow what may be a tensor under another name, since control flow hands it on.
@@ -183,12 +187,31 @@ class GradientTape:
         """
         find = getattr(interpreter(), "other_names", None)
         if find is not None and (names := find(tensor)) is not None:
-            numbers = self._track(names.outputs)
-            self._is_uncertain = True
-            self._entries.insert(0, (names, playing.CONTINUES, numbers, numbers, (), ()))
+            self._entries.insert(0, self._entry_of_names(names))
+
+    def _find_names(self, tensors: Sequence[Readable]) -> None:
+        """In a trace: know targets and sources that may be what is followed under other names, which control flow gave
+        while the tape did not record."""
+        find = getattr(interpreter(), "other_names", None)
+        known = self._tracked - self._by_names if find is not None else set()
+        for x in tensors if find is not None else ():
+            value: Any = x._current() if hasattr(x, "_current") else x
+            if not isinstance(value, Tensor) or not _is_smooth(value) or getattr(value, "_id", 0) in known:
+                continue
+            names = find(value)  # type: ignore[misc]  # it is there
+            if names is not None and names.begin_with(known):
+                self._entries.append(self._entry_of_names(names))
+
+    def _entry_of_names(self, names: Any) -> Entry:
+        before = set(self._tracked)
+        numbers = self._track(names.outputs)
+        self._by_names |= self._tracked - before
+        self._is_uncertain = True
+        return names, playing.CONTINUES, numbers, numbers, (), ()
 
     def _watch_variable(self, variable: AnyVariable, value: Tensor) -> None:
         number, key = record.identity(value), id(variable)
+        is_new = number not in self._watched
         chained = number in self._tracked  # by the assignment, to a value that was read before
         self._tracked.add(number)
         self._watched.add(number)
@@ -198,7 +221,8 @@ class GradientTape:
             self._reads[key] = [number]
         elif number not in reads and not chained:
             reads.append(number)
-        self._follow_names(value)
+        if is_new:
+            self._follow_names(value)
 
     def _variable_read(self, variable: AnyVariable, value: Tensor) -> None:
         """Called by a variable when it is read."""
@@ -329,6 +353,7 @@ class GradientTape:
             raise ValueError(f"output_gradients has {len(weights)} entries for {len(targets)} targets.")
         flat = _flat(sources)
         self._begin()
+        self._find_names([*targets, *flat])
         numbers, cts = [self._numbers_of(s) for s in flat], self._seeds(targets, weights)
         entries, reads = self._entries, self._reads
         late = self._uncertain(flat) if self._is_uncertain else None
