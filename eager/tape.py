@@ -9,7 +9,7 @@ there is to higher orders. Custom gradients are `eager/custom.py`'s, forward mod
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from typing import Any
@@ -118,6 +118,7 @@ class GradientTape:
         self._recording = False
         self._open = False  # recording, and not within `stop_recording`
         self._used = False
+        self._unseen: Callable[[], list[Tensor]] | None = None  # in a trace: gives what it has handed on meanwhile
         self._clear()
 
     def _clear(self) -> None:
@@ -141,6 +142,7 @@ class GradientTape:
             self._clear()
         record.push(self)
         self._recording = self._open = True
+        self._find_handed_on()
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -150,6 +152,7 @@ class GradientTape:
     def _stop(self) -> None:
         self._recording = self._open = False
         record.pop(self)
+        self._pause()
 
     def __del__(self) -> None:
         if getattr(self, "_recording", False):
@@ -201,6 +204,17 @@ class GradientTape:
             names = find(value)  # type: ignore[misc]  # it is there
             if names is not None and names.begin_with(known):
                 self._entries.append(self._entry_of_names(names))
+
+    def _pause(self) -> None:
+        """In a trace: note what control flow there is when recording ends, for a time at least."""
+        handed_on = getattr(interpreter(), "handed_on", None)
+        self._unseen = None if handed_on is None else handed_on()
+
+    def _find_handed_on(self) -> None:
+        """Know what control flow handed on meanwhile, as recording goes on."""
+        if self._unseen is not None and self._tracked:
+            self._find_names(self._unseen())
+        self._unseen = None
 
     def _entry_of_names(self, names: Any) -> Entry:
         before = set(self._tracked)
@@ -318,10 +332,12 @@ class GradientTape:
         if not self._recording:
             raise RuntimeError("Can't stop recording: the tape is not recording. Enter it with `with` first.")
         before, self._open = self._open, False
+        self._pause()
         try:
             yield
         finally:
             self._open = before and self._recording
+            self._find_handed_on()
 
     def reset(self) -> None:
         """Forget everything recorded and watched so far, as if the block began here."""
