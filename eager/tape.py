@@ -118,6 +118,7 @@ class GradientTape:
         self._recording = False
         self._open = False  # recording, and not within `stop_recording`
         self._used = False
+        self._in_trace = False  # whether control flow is staged where it began to record
         self._unseen: Callable[[], list[Tensor]] | None = None  # in a trace: gives what it has handed on meanwhile
         self._clear()
 
@@ -142,7 +143,9 @@ class GradientTape:
             self._clear()
         record.push(self)
         self._recording = self._open = True
-        self._find_handed_on()
+        self._in_trace = hasattr(interpreter(), "other_names")
+        if self._in_trace:
+            self._find_handed_on()
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -152,7 +155,8 @@ class GradientTape:
     def _stop(self) -> None:
         self._recording = self._open = False
         record.pop(self)
-        self._pause()
+        if self._in_trace:
+            self._pause()
 
     def __del__(self) -> None:
         if getattr(self, "_recording", False):
@@ -170,7 +174,7 @@ class GradientTape:
             if not x.dtype.is_differentiable:
                 continue
             if isinstance(x, Tensor):
-                is_new = record.identity(x) not in self._watched
+                is_new = self._in_trace and record.identity(x) not in self._watched
                 self._follow(x)
                 if is_new:
                     self._follow_names(x)
@@ -184,7 +188,7 @@ class GradientTape:
         self._by_names.discard(tensor._id)
 
     def _follow_names(self, tensor: Tensor) -> None:
-        """In a trace: follow what may be a tensor under another name, since control flow hands it on.
+        """Follow what may be a tensor under another name, since control flow hands it on.
 
         The tape hears of this before all else, since it is from then on that the two may be one value.
         """
@@ -193,8 +197,8 @@ class GradientTape:
             self._entries.insert(0, self._entry_of_names(names))
 
     def _find_names(self, tensors: Sequence[Readable]) -> None:
-        """In a trace: know targets and sources that may be what is followed under other names, which control flow gave
-        while the tape did not record."""
+        """Know targets and sources that may be what is followed under other names, which control flow gave while the
+        tape did not record."""
         find = getattr(interpreter(), "other_names", None)
         known = self._tracked - self._by_names if find is not None else set()
         for x in tensors if find is not None else ():
@@ -206,7 +210,7 @@ class GradientTape:
                 self._entries.append(self._entry_of_names(names))
 
     def _pause(self) -> None:
-        """In a trace: note what control flow there is when recording ends, for a time at least."""
+        """Note what control flow there is when recording ends, for a time at least."""
         handed_on = getattr(interpreter(), "handed_on", None)
         self._unseen = None if handed_on is None else handed_on()
 
@@ -225,7 +229,7 @@ class GradientTape:
 
     def _watch_variable(self, variable: AnyVariable, value: Tensor) -> None:
         number, key = record.identity(value), id(variable)
-        is_new = number not in self._watched
+        is_new = self._in_trace and number not in self._watched
         chained = number in self._tracked  # by the assignment, to a value that was read before
         self._tracked.add(number)
         self._watched.add(number)
@@ -332,12 +336,14 @@ class GradientTape:
         if not self._recording:
             raise RuntimeError("Can't stop recording: the tape is not recording. Enter it with `with` first.")
         before, self._open = self._open, False
-        self._pause()
+        if self._in_trace:
+            self._pause()
         try:
             yield
         finally:
             self._open = before and self._recording
-            self._find_handed_on()
+            if self._in_trace:
+                self._find_handed_on()
 
     def reset(self) -> None:
         """Forget everything recorded and watched so far, as if the block began here."""
@@ -369,7 +375,8 @@ class GradientTape:
             raise ValueError(f"output_gradients has {len(weights)} entries for {len(targets)} targets.")
         flat = _flat(sources)
         self._begin()
-        self._find_names([*targets, *flat])
+        if self._in_trace:
+            self._find_names([*targets, *flat])
         numbers, cts = [self._numbers_of(s) for s in flat], self._seeds(targets, weights)
         entries, reads = self._entries, self._reads
         late = self._uncertain(flat) if self._is_uncertain else None
