@@ -9,7 +9,7 @@ there is to higher orders. Custom gradients are `eager/custom.py`'s, forward mod
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from typing import Any
@@ -118,6 +118,8 @@ class GradientTape:
         self._recording = False
         self._open = False  # recording, and not within `stop_recording`
         self._used = False
+        self._in_trace = False  # whether control flow is staged where it began to record
+        self._unseen: Callable[[], list[Tensor]] | None = None  # in a trace: gives what it has handed on meanwhile
         self._clear()
 
     def _clear(self) -> None:
@@ -128,6 +130,7 @@ class GradientTape:
         self._entries: list[Entry] = []
         self._tracked: set[int] = set()
         self._watched: set[int] = set()  # numbers that were watched by name, without those of values computed from them
+        self._by_names: set[int] = set()  # numbers that are tracked only since they may be others by name
         self._is_uncertain = False  # whether only running tells what some results depend on
         self._reads: dict[int, list[int]] = {}  # id(variable) -> numbers of the values read from it
 
@@ -140,6 +143,9 @@ class GradientTape:
             self._clear()
         record.push(self)
         self._recording = self._open = True
+        self._in_trace = hasattr(interpreter(), "other_names")
+        if self._in_trace:
+            self._find_handed_on()
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -149,6 +155,8 @@ class GradientTape:
     def _stop(self) -> None:
         self._recording = self._open = False
         record.pop(self)
+        if self._in_trace:
+            self._pause()
 
     def __del__(self) -> None:
         if getattr(self, "_recording", False):
@@ -166,8 +174,10 @@ class GradientTape:
             if not x.dtype.is_differentiable:
                 continue
             if isinstance(x, Tensor):
+                is_new = self._in_trace and record.identity(x) not in self._watched
                 self._follow(x)
-                self._follow_names(x)
+                if is_new:
+                    self._follow_names(x)
             else:
                 self._watch_variable(x, x._current())
 
@@ -175,20 +185,51 @@ class GradientTape:
         """Differentiate by a tensor."""
         self._tracked.add(record.identity(tensor))
         self._watched.add(tensor._id)
+        self._by_names.discard(tensor._id)
 
     def _follow_names(self, tensor: Tensor) -> None:
-        """In a trace: follow what may be a tensor under another name, since control flow hands it on.
+        """Follow what may be a tensor under another name, since control flow hands it on.
 
         The tape hears of this before all else, since it is from then on that the two may be one value.
         """
         find = getattr(interpreter(), "other_names", None)
         if find is not None and (names := find(tensor)) is not None:
-            numbers = self._track(names.outputs)
-            self._is_uncertain = True
-            self._entries.insert(0, (names, playing.CONTINUES, numbers, numbers, (), ()))
+            self._entries.insert(0, self._entry_of_names(names))
+
+    def _find_names(self, tensors: Sequence[Readable]) -> None:
+        """Know targets and sources that may be what is followed under other names, which control flow gave while the
+        tape did not record."""
+        find = getattr(interpreter(), "other_names", None)
+        known = self._tracked - self._by_names if find is not None else set()
+        for x in tensors if find is not None else ():
+            value: Any = x._current() if hasattr(x, "_current") else x
+            if not isinstance(value, Tensor) or not _is_smooth(value) or getattr(value, "_id", 0) in known:
+                continue
+            names = find(value)  # type: ignore[misc]  # it is there
+            if names is not None and names.begin_with(known):
+                self._entries.append(self._entry_of_names(names))
+
+    def _pause(self) -> None:
+        """Note what control flow there is when recording ends, for a time at least."""
+        handed_on = getattr(interpreter(), "handed_on", None)
+        self._unseen = None if handed_on is None else handed_on()
+
+    def _find_handed_on(self) -> None:
+        """Know what control flow handed on meanwhile, as recording goes on."""
+        if self._unseen is not None and self._tracked:
+            self._find_names(self._unseen())
+        self._unseen = None
+
+    def _entry_of_names(self, names: Any) -> Entry:
+        before = set(self._tracked)
+        numbers = self._track(names.outputs)
+        self._by_names |= self._tracked - before
+        self._is_uncertain = True
+        return names, playing.CONTINUES, numbers, numbers, (), ()
 
     def _watch_variable(self, variable: AnyVariable, value: Tensor) -> None:
         number, key = record.identity(value), id(variable)
+        is_new = self._in_trace and number not in self._watched
         chained = number in self._tracked  # by the assignment, to a value that was read before
         self._tracked.add(number)
         self._watched.add(number)
@@ -198,7 +239,8 @@ class GradientTape:
             self._reads[key] = [number]
         elif number not in reads and not chained:
             reads.append(number)
-        self._follow_names(value)
+        if is_new:
+            self._follow_names(value)
 
     def _variable_read(self, variable: AnyVariable, value: Tensor) -> None:
         """Called by a variable when it is read."""
@@ -294,10 +336,14 @@ class GradientTape:
         if not self._recording:
             raise RuntimeError("Can't stop recording: the tape is not recording. Enter it with `with` first.")
         before, self._open = self._open, False
+        if self._in_trace:
+            self._pause()
         try:
             yield
         finally:
             self._open = before and self._recording
+            if self._in_trace:
+                self._find_handed_on()
 
     def reset(self) -> None:
         """Forget everything recorded and watched so far, as if the block began here."""
@@ -329,6 +375,8 @@ class GradientTape:
             raise ValueError(f"output_gradients has {len(weights)} entries for {len(targets)} targets.")
         flat = _flat(sources)
         self._begin()
+        if self._in_trace:
+            self._find_names([*targets, *flat])
         numbers, cts = [self._numbers_of(s) for s in flat], self._seeds(targets, weights)
         entries, reads = self._entries, self._reads
         late = self._uncertain(flat) if self._is_uncertain else None

@@ -82,7 +82,7 @@ class RecordedConstruct:
     Attributes:
         node: as it is at present.
         places: for each tensor of `inputs`, which operand of `node` it is.
-        outputs: a tensor for each result of `node`.
+        outputs: a tensor for each result of `node`, of which the first `count` are those that it had from the start.
         moves: whether the gradient only moves cotangents.
     """
 
@@ -91,6 +91,7 @@ class RecordedConstruct:
     def __init__(self, trace: Trace, construct: StagedConstruct, wanted: tuple[bool, ...]) -> None:
         self.trace, self.node, self.wanted = trace, construct.node, wanted
         self.inputs, self.outputs = tuple(construct.operands), list(construct.results)
+        self.count = len(self.outputs)
         self.places = list(range(len(self.inputs)))
         self.recorders = record.active.get()
         self.tensors: dict[g.Value, Tensor] = dict(zip(self.node.inputs, self.inputs, strict=True))
@@ -117,9 +118,9 @@ class RecordedConstruct:
     def names(self) -> list[tuple[int, int, Condition]]:
         """`joined` for all operands, whether recorders follow them or not: what the construct hands on."""
         if self.naming is None:
-            smooth = tuple([v.dtype.is_differentiable for v in self.node.inputs])
-            seeded = tuple([v.dtype.is_differentiable for v in self.node.outputs])
-            self.naming = self.stage(smooth, seeded, only_names=True), list(self.places)
+            seeded = tuple([k < self.count and v.dtype.is_differentiable for k, v in enumerate(self.node.outputs)])
+            wanted = self.mask([t.dtype.is_differentiable for t in self.inputs])
+            self.naming = self.stage(wanted, seeded, only_names=True), list(self.places)
         return self.joins(*self.naming)
 
     def joins(self, pullback: Pullback, places: Sequence[int]) -> list[tuple[int, int, Condition]]:
@@ -169,10 +170,13 @@ class RecordedConstruct:
         for (was_whole, before), earlier in self.staged.items():
             if was_whole is whole and all(s or not x for s, x in zip_longest(before, seeded, fillvalue=False)):
                 return earlier
-        wanted = {self.node.inputs[place] for place, want in zip(self.places, self.wanted, strict=True) if want}
-        mask = tuple([v in wanted for v in self.node.inputs])
-        pullback = self.staged[whole, seeded] = self.stage(mask, seeded, whole), list(self.places)
+        pullback = self.staged[whole, seeded] = self.stage(self.mask(self.wanted), seeded, whole), list(self.places)
         return pullback
+
+    def mask(self, wanted: Sequence[bool]) -> tuple[bool, ...]:
+        """For each operand of the node as it is, whether it is one of those of `inputs` that are wanted."""
+        values = {self.node.inputs[place] for place, want in zip(self.places, wanted, strict=True) if want}
+        return tuple([v in values for v in self.node.inputs])
 
     def continued(self, ends: Starts, starts: Starts, links: Sequence[Link]) -> list[tuple[Cotangent, Exists]]:
         """Stage the gradient where the trace is now; see `ir.linearise.Pullback.emit`, for each of `inputs`."""

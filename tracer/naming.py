@@ -2,7 +2,8 @@
 
 A branch that gives one of its operands back gives, where it is taken, that very tensor under another name, and a loop
 without rounds gives what went in. Tapes that are recording hear of that with the construct (`tracer/gradients.py`). A
-tape that begins later, or that begins later to follow the tensor, asks here for the names that there are already:
+tape that begins later, or that begins later to follow the tensor, asks here for the names that there are already, and
+one that is asked for a gradient of or by a name that was given after its block:
 
     t = tf.cond(p, lambda: x, lambda: x * 2.0)
     with tf.GradientTape() as tape:
@@ -16,11 +17,13 @@ condition they are is asked of the constructs when a gradient is computed, and o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 from twofold.eager import record
 from twofold.eager.tensor import Tensor
 from twofold.ir import graph as g
+from twofold.ir import ops
 from twofold.ir.linearise import fits
 from twofold.ir.names import roots
 from twofold.ir.sums import Link, Sums
@@ -67,7 +70,7 @@ def other_names(trace: Trace, tensor: Tensor) -> _OtherNames | None:
             names += [every[key]] if key in every else []
     tensors[own] = tensor
     fitting = {key: t for key, t in tensors.items() if fits(t, tensor)}
-    return None if len(fitting) == 1 else _OtherNames(own, fitting, names)
+    return None if len(fitting) == 1 else _OtherNames(trace, own, fitting, names)
 
 
 def _levels(trace: Trace) -> Iterator[Trace]:
@@ -156,10 +159,26 @@ class _HandedOn:
         return self._roots[value]
 
 
+@contextmanager
+def _early(trace: Trace) -> Iterator[None]:
+    """Stage the ops of this block in `trace` as early as their operands are there, so that constructs that came before
+    may read the results."""
+    nodes = trace.graph.nodes
+    count = len(nodes)
+    with record.telling(()), trace.active():
+        yield
+    late, nodes[count:] = nodes[count:], []
+    for node in late:
+        before = {id(v.node) for v in node.inputs}
+        at = next((i for i in range(len(nodes) - 1, -1, -1) if id(nodes[i]) in before), -1)
+        nodes.insert(at + 1, node)
+
+
 class _OtherNames:
     """The other names of a tensor, as an entry of a tape; `eager/playing.py` says what it asks of one.
 
     Args:
+        trace: that in which the tape asks.
         own: the key of the tensor that the tape follows.
         tensors: this and its other names by their keys.
         names: those of them that constructs gave.
@@ -170,12 +189,20 @@ class _OtherNames:
 
     only_names = True
 
-    def __init__(self, own: Key, tensors: dict[Key, Tensor], names: Sequence[_Name]) -> None:
+    def __init__(self, trace: Trace, own: Key, tensors: dict[Key, Tensor], names: Sequence[_Name]) -> None:
+        self.trace = trace
         self.numbers = {key: n for n, key in enumerate(tensors)}
         self.own, self.constructs = self.numbers[own], {id(name.construct): name for name in names}
         self.inputs = self.outputs = tuple(tensors.values())
+        self.followed = {self.own}  # the numbers of those that the tape follows by themselves
         for tensor in self.outputs:
             record.identity(tensor)
+
+    def begin_with(self, tracked: set[int]) -> bool:
+        """The tape does not follow the tensor itself, but those names whose identities are in `tracked`; whether there
+        are such."""
+        self.followed = {n for n, tensor in enumerate(self.outputs) if record.identity(tensor) in tracked}
+        return bool(self.followed)
 
     def joined(self) -> list[tuple[int, int, Condition]]:
         """The names that may be earlier ones, with these and the conditions under which they are."""
@@ -190,12 +217,21 @@ class _OtherNames:
         return joins
 
     def connected(self, inputs: Sequence[Connection], surely: bool = False) -> list[Connection]:
-        """Whether the names depend on the tensor that is followed: where they are that one."""
+        """Whether the names depend on what is watched: where they are one that is followed and does."""
         sums: Sums[int, Tensor] = Sums({}, lambda n: self.outputs[n])
         for name, value, holds in self.joined():
             sums.join(name, value, holds)
-        same = sums.same(self.own)
-        return [True if n == self.own else (same[n](),) if n in same else False for n in range(len(inputs))]
+        connections: list[Connection] = list(inputs)
+        with _early(self.trace):
+            for n in range(len(inputs)):
+                if n in self.followed:
+                    continue
+                flags: list[Tensor] = []
+                for other, holds in sums.same(n).items():
+                    if other in self.followed and (depends := inputs[other]) is not False:
+                        flags += [holds()] if depends is True else [ops.logical_and(holds(), flag) for flag in depends]
+                connections[n] = tuple(flags) if flags else False
+        return connections
 
     def __call__(self, cts: Sequence[Cotangent], starts: Sequence[Cotangent] | None = None,
                  links: Sequence[Link] = ()) -> list[Cotangent]:

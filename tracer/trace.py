@@ -303,6 +303,11 @@ class Trace:
         one under other names, since branches and loops before hand it on; None where there are none."""
         return _name_finders[0](self, tensor)
 
+    def handed_on(self) -> Callable[[], list[Tensor]]:
+        """A function that gives the results of the branches and loops that will have been staged after this call."""
+        count = len(self.constructs)
+        return lambda: [t for construct in self.constructs[count:] for t in construct.results]
+
     def one_of(self, condition: Tensor, then: Tensor, otherwise: Tensor) -> SymbolicTensor:
         """One of two tensors of the same spec, by a branch that gives it back."""
         regions = []

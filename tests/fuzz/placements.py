@@ -213,7 +213,7 @@ class _Program:
         return self.random.choice((f"tf.reduce_sum({a}) > 0.0", f"tf.reduce_max({a}) > 0.8", f"{a}[0] < {a}[1]"))
 
     def statement(self, block: _Block, names: _Names, depth: int, calls: bool) -> None:
-        kind = self.random.choice(_KINDS)
+        kind = "tape" if self.direct and calls and self.random.random() < 0.15 else self.random.choice(_KINDS)
         if kind in ("unary", "binary") or (depth <= 0 and kind in _BLOCKS):
             source = self.expression(names)
             block.items.append(f"{self.new(names)} = {source}")
@@ -363,14 +363,30 @@ class _Program:
         more = self.random.choice(("", f" * {array}.read(1)[0]"))
         block.items.append(f"{self.new(names)} = tf.reshape({array}.stack(), [-1]){more}")
 
+    def handed_on(self, block: _Block, names: _Names, a: str) -> str:
+        """A name that is another one of `a` where a side is taken, or without rounds."""
+        condition, name = self.condition(names), self.new(names)
+        source = self.expression(names if self.random.random() < 0.5 else _Names(names[:-1]))
+        if self.random.random() < 0.3:
+            sides = self.random.sample([a, self.expression(_Names(names[:-1]))], 2)
+            block.items.append(f"{name} = tf.cond({condition}, lambda: {sides[0]}, lambda: {sides[1]})")
+            return name
+        inner = _Block()
+        inner.items.append(f"{name} = {source}")
+        rounds = f"for i{self.count} in tf.range(tf.cast(tf.reduce_sum(tf.abs({a})), tf.int32) % 2):"
+        block.items += [f"{name} = {a}", [(self.random.choice((f"if {condition}:", rounds)), inner)]]
+        return name
+
     def tape_(self, block: _Block, names: _Names, depth: int, calls: bool) -> None:
-        a = self.random.choice(names)
+        # Arguments that are one tensor are two of a traced function, as what a loop hands on is in a round.
+        direct = self.direct and calls and not self.rounds and self.random.random() < 0.9
+        a = other = self.random.choice(names)
+        if direct and self.random.random() < 0.7:
+            a, other = self.random.sample([a, self.handed_on(block, names, a)], 2)
         self.count += 1
         tape, q = f"tape{self.count}", f"q{self.count}"
-        own = _Names([*names, q, q], names.sized)
+        own = _Names([*names, q, q, other], names.sized)
         body = _Block()
-        # Arguments that are one tensor are two of a traced function, as what a loop hands on is in a round.
-        direct = self.direct and calls and not self.rounds and self.random.random() < 0.8
         block.items.append(f"{q} = {a}" if direct else f"{q} = tf.identity({a})")
         body.tail.append(f"{tape}.watch({q})")
         inside = self.inner(own, ["z"], depth, calls)
@@ -378,7 +394,7 @@ class _Program:
         block.items.append([(f"with tf.GradientTape() as {tape}:", body)])
         target, more = self.random.choice((("z", ""), ("z", ""), ("z", ""), (f"[z, {q}]", ""), ("[z, z]", ""), (q, ""),
                                            ("z", "output_gradients=z * 0.5, ")))
-        sources = [q, self.random.choice(names)] if direct and self.random.random() < 0.5 else [q]
+        sources = [q, self.random.choice([*names, other, other])] if direct and self.random.random() < 0.5 else [q]
         block.items.append(f"{self.new(names)} = tf.add_n({tape}.gradient({target}, [{', '.join(sources)}], {more}"
                            "unconnected_gradients='zero')) * 0.5")
 

@@ -342,6 +342,54 @@ def tape_around_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return inner(t, first, b) * t
 
 
+def sources_of_late_branches(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Whether the source depends on what is watched is known of a branch by the names of what it reads."""
+    t = b
+    if n < 2:
+        t = tf.sin(b)
+    with tf.GradientTape() as tape:
+        tape.watch(t)
+        v = b
+        for _ in tf.range(n % 2):
+            v = v * t
+        if n > 2:
+            v = tf.cos(v)
+        z = v * t * b
+    p, q = tape.gradient(z, [b, v], unconnected_gradients="zero")
+    return p * v + q * t
+
+
+def named_after_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Targets and sources that branches and loops choose from what the tape has seen."""
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(b)
+        u = tf.sin(b) * b
+        v = u * u
+    t = v if n > 1 else u
+    s = u
+    for _ in tf.range(n):
+        s = b
+    p = tape.gradient(t, b)
+    q, r = tape.gradient([t, v], [s, b], unconnected_gradients="zero")
+    return p * q * r
+
+
+def named_between(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """While the tape does not record."""
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(b)
+        with tape.stop_recording():
+            t = b if n > 1 else tf.sin(b)
+        u = tf.cos(t) * b * t
+    s = u
+    for _ in tf.range(n):
+        s = s * b
+    with tape:
+        v = s * t * b
+    p, q = [tape.gradient(v, x, unconnected_gradients="zero") for x in (b, t)]
+    return p * s + q * b
+
+
 def call_before_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     """A decorated helper gives back an argument, on a side, and another result."""
     @tf.function
@@ -365,7 +413,8 @@ def variable_before_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
 kept = tf.Variable(tf.zeros([40]), trainable=False)
 BEFORE_TAPES = [chosen_before_a_tape, sources_before_a_tape, rounds_before_a_tape, two_results_before_a_tape,
                 tape_within_rounds, watched_late, sources_that_are_names, tape_around_a_tape, call_before_a_tape,
-                variable_before_a_tape]
+                variable_before_a_tape, sources_of_late_branches, named_after_a_tape,
+                named_between]
 
 CASES = [*BEFORE_TAPES, replaced_in_all_rounds, replaced_in_rounds, replaced_by_another, replaced_by_two,
          sized_by_a_call, become_one, as_cells, become_outside, sometimes, nested_rounds, best, array, growing,
