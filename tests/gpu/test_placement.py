@@ -360,6 +360,18 @@ def test_calls_that_come_again(fake: Any) -> None:
         tf.config.run_functions_eagerly(False)
 
 
+@pytest.mark.parametrize("build", [
+    lambda a, b: {"b": a, "a": b}, lambda a, b: (a, b), lambda a, b: [a, b], lambda a, b: {"x": (a, {"z": b, "y": a})},
+    lambda a, b: a, lambda a, b: (a,), lambda a, b: (), lambda a, b: [b, None]])
+def test_results_of_calls_that_come_again(fake: Any, build: Any) -> None:
+    f = tf.function(lambda x: build(x + 1, x * 2))
+    x = some(3)
+    for _ in range(4):
+        here, there = f(x), f(x.gpu())
+        assert repr(tf.nest.map_structure(lambda t: None if t is None else t.numpy().tolist(), here)) == repr(
+            tf.nest.map_structure(lambda t: None if t is None else t.numpy().tolist(), there))
+
+
 def test_calls_of_several_threads_assign_one_after_another(fake: Any) -> None:
     with tf.device("/gpu:0"):
         total, one = tf.Variable(0.0), tf.constant(1.0)
