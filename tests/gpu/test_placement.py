@@ -375,6 +375,21 @@ def test_calls_that_come_again(fake: Any) -> None:
         tf.config.run_functions_eagerly(False)
 
 
+def test_calls_without_tensors_come_again(fake: Any) -> None:
+    """Where variables lie says where they run."""
+    if HARDWARE:
+        pytest.skip("the fake driver counts")
+    with tf.device("/gpu:0"):
+        w = tf.Variable([1.0, 2.0])
+    f = tf.function(lambda by: w.assign_add(w * by))
+    for _ in range(3):
+        f(1.0)
+    before = dict(fake.calls)
+    assert f(1.0).device == GPU
+    assert {name for name, n in fake.calls.items() if n != before.get(name, 0)} == {"cuCtxSetCurrent", "cuLaunchKernel"}
+    assert w.numpy().tolist() == [16.0, 32.0]
+
+
 @pytest.mark.parametrize("build", [
     lambda a, b: {"b": a, "a": b}, lambda a, b: (a, b), lambda a, b: [a, b], lambda a, b: {"x": (a, {"z": b, "y": a})},
     lambda a, b: a, lambda a, b: (a,), lambda a, b: (), lambda a, b: [b, None]])
