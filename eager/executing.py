@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from twofold.codegen.backend import Backend
     from twofold.runtime.program import Executable, Improve, KnownSizes
 
-__all__ = ["backend_for", "executable", "execute", "execute_on", "failed", "failed_alone", "on_backend", "place",
-           "Host",
-           "NodeFailure"]
+__all__ = ["asks_where", "backend_for", "executable", "execute", "execute_on", "failed", "failed_alone", "on_backend",
+           "place", "Host", "NodeFailure"]
 
 #: says on which backend a run with this memory takes place; None for the processor
 Choose: TypeAlias = "Callable[[Sequence[Any]], Backend | None]"
@@ -49,6 +48,11 @@ def executable(graph: g.Graph, donate: dict[int, int] | None = None, improve: Im
 
     backend = cpu if backend is None else backend
     return Executable(graph, Host(backend), backend, donate, improve, label, sizes)
+
+
+def asks_where() -> bool:
+    """Whether runs may take place elsewhere than on the processor."""
+    return bool(_choose)
 
 
 def backend_for(memory: Sequence[Any]) -> Backend | None:

@@ -10,9 +10,10 @@ when the first one does.
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from twofold.ir import graph as g
 from twofold.ir.op import Op
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
 
 __all__ = ["moved", "start", "stop"]
 
+_Program: TypeAlias = "tuple[Callable[[Sequence[Any]], list[Any]], bool, Attrs]"
+
 _PROGRAMS = 4096
 _lock = locks.RLock()
 _started = False
-_programs: OrderedDict[Hashable, tuple[Executable, bool, Attrs]] = OrderedDict()
+_programs: OrderedDict[Hashable, _Program] = OrderedDict()
 
 
 def start() -> None:
@@ -101,9 +104,9 @@ def _apply(op: Op, inputs: tuple[Any, ...], attrs: Attrs) -> Results:
         devices.placed(op.name, None)
         return eager.on_host(op, tuple([moved(t, None) for t in inputs]), attrs)
     devices.placed(op.name, backend.gpu.index)
-    program, single, attrs = _program(backend, op, inputs, attrs)
+    run, single, attrs = _program(backend, op, inputs, attrs)
     try:
-        results = executing.execute_on(program, [t._memory for t in inputs])
+        results = run([t._memory for t in inputs])
     except executing.NodeFailure as failure:
         raise executing.failed_alone(failure, op, inputs) from None
     outputs = tuple(map(wrap, results))
@@ -112,7 +115,7 @@ def _apply(op: Op, inputs: tuple[Any, ...], attrs: Attrs) -> Results:
     return outputs[0] if single else outputs
 
 
-def _program(backend: CUDA, op: Op, inputs: tuple[Tensor, ...], attrs: Attrs) -> tuple[Executable, bool, Attrs]:
+def _program(backend: CUDA, op: Op, inputs: tuple[Tensor, ...], attrs: Attrs) -> _Program:
     """The program of one op, whether it has one result, and all of its attributes."""
     key = (backend, op, tuple([(t.dtype, t.dims) for t in inputs]), *attrs.items())
     try:
@@ -128,9 +131,17 @@ def _program(backend: CUDA, op: Op, inputs: tuple[Tensor, ...], attrs: Attrs) ->
     return made
 
 
-def _made(backend: CUDA, op: Op, inputs: tuple[Tensor, ...], attrs: Attrs) -> tuple[Executable, bool, Attrs]:
+def _made(backend: CUDA, op: Op, inputs: tuple[Tensor, ...], attrs: Attrs) -> _Program:
     attrs, specs, single = inferred(op, inputs, attrs)
     graph = g.Graph(op.name)
     values = [graph.add_input(t.dims, t.dtype) for t in inputs]
     graph.outputs = list(graph.add(op, values, attrs, specs).outputs)
-    return executing.executable(graph, backend=backend), single, attrs
+    return _runner(executing.executable(graph, backend=backend), backend), single, attrs
+
+
+def _runner(program: Executable, backend: CUDA) -> Callable[[Sequence[Any]], list[Any]]:
+    """What runs a graph of known sizes on memory of any device."""
+    if program.whole is None:
+        return functools.partial(executing.execute_on, program)
+    sized, here = program.whole.sized({}), backend.gpu.here  # type: ignore[attr-defined]  # a GPU's
+    return lambda memory: sized([here(m) for m in memory])

@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias
 
-from twofold.eager.executing import backend_for
+from twofold.eager.executing import asks_where, backend_for
 from twofold.eager.playing import Entry
 from twofold.eager.tensor import Tensor
 from twofold.ir import dims as dm
@@ -141,8 +141,8 @@ class Function:
         self._families: dict[CallKey, Family] = {}
         self._quick = ()
         self._placed: tuple[PlacedCall, ...] = ()
-        # Traces and keys of calls that were offered to native code, and with shapes those that were to `placed_calls`.
-        self._quickened: set[tuple[object, ...]] = set()
+        self._quickened: set[tuple[int, CallKey]] = set()  # traces and keys of calls that native code was offered
+        self._offered: set[tuple[int, CallKey, tuple[Shape, ...]]] = set()  # with shapes, those `placed_calls` was
         self._served: dict[tuple[CallKey, tuple[Shape, ...]], Traced] = {}
         self._methods: dict[int, tuple[weakref.ref[object], Function]] = {}
         self._under_way: list[tuple[CallKey, StaticShapes, bool]] = []
@@ -218,7 +218,7 @@ class Function:
             if traced is not None and not traced._loose and not (traced.spared and differentiated(None)):
                 if not kwargs and traced.variant is not None:
                     self._quicken(traced, args, call)
-                if not kwargs and backend_for([x._memory for x in call.leaves]) is not None:
+                if not kwargs and asks_where():
                     self._place(traced, args, call)
                 return traced(call.leaves)
         if self._restored is not None:
@@ -246,14 +246,14 @@ class Function:
     def _place(self, traced: Traced, args: Args, call: CallArguments) -> None:
         """From now on a `PlacedCall` serves calls like this one on its GPU, where it can."""
         key = (traced.number, call.key, call.shapes)
-        if key in self._quickened or len(self._quickened) >= _SERVED:
+        if key in self._offered or len(self._offered) >= _SERVED:
             return
         from .placed_calls import placed_call  # which programs without GPUs do without
 
         placed = placed_call(traced, args, call.leaves)
         with _quickening:
-            if key not in self._quickened:
-                self._quickened.add(key)
+            if key not in self._offered:
+                self._offered.add(key)
                 if placed is not None:
                     self._placed = (placed, *self._placed[:_PLACED - 1])
 

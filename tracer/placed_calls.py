@@ -9,7 +9,7 @@ way that all calls can go.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,9 @@ import numpy as np
 from twofold.eager import executing, record
 from twofold.eager.tensor import Tensor, wrap
 from twofold.eager.variable import Variable
+from twofold.ir import nest
 from twofold.ir.replay import bind_sizes
+from twofold.ir.spec import TensorSpec
 from twofold.runtime import claims, devices
 from twofold.runtime.cuda import CUDA
 from twofold.runtime.cuda_device import DeviceArray
@@ -52,6 +54,7 @@ class PlacedCall:
         shapes = [(v.dims, v.dtype.np) for v in traced.graph.inputs[len(traced.specs):]]
         self._shapes = [s for s, m in zip(shapes, captured, strict=True) if m is None]
         self._results = len(traced.graph.outputs) - len(traced.updates)
+        self._packed = _packer(traced)
 
     def __call__(self, args: Args) -> Structure:
         """The result for the arguments of a call; NotImplemented where it is not one of these, and nothing was done.
@@ -70,14 +73,14 @@ class PlacedCall:
         try:
             if not traced.updates:
                 outs = self._ran(memory)
-                return NotImplemented if outs is None else traced.packed([wrap(m) for m in outs])
+                return NotImplemented if outs is None else self._packed([wrap(m) for m in outs])
             with claims.claimed(traced.claim):
                 outs = self._ran(memory)
                 if outs is None:
                     return NotImplemented
                 tensors = [wrap(m) for m in outs]
                 claims.commit(tuple(traced.assigned), tuple(tensors[self._results:]))
-            return traced.packed(tensors[:self._results])
+            return self._packed(tensors[:self._results])
         except executing.NodeFailure as failure:
             raise executing.failed(failure) from None
 
@@ -114,6 +117,19 @@ class PlacedCall:
                 m = value
             memory.append(m)
         return self._program(memory)
+
+
+def _packer(traced: Traced) -> Callable[[list[Tensor]], Structure]:
+    """What makes the result of a trace of its tensors: `traced.packed`, or less where that is plain."""
+    result: Any = traced.result
+    children = list(result.values()) if type(result) is dict else result if type(result) in (tuple, list) else ()
+    if not children or any(type(child) is not TensorSpec for child in children):
+        return traced.packed
+    if type(result) is not dict:
+        return type(result)
+    numbers = {key: n for n, key in enumerate(nest.keys_of(result))}
+    places = [(key, numbers[key]) for key in result]
+    return lambda tensors: {key: tensors[n] for key, n in places}
 
 
 def placed_call(traced: Traced, args: Args, leaves: Sequence[Tensor]) -> PlacedCall | None:

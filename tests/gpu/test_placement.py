@@ -264,6 +264,21 @@ def test_checks_come_before_what_relies_on_them(fake: Any, name: str, compiled: 
     assert same(tf.ones([3]).gpu() + 1, tf.fill([3], 2.0))
 
 
+def test_status_words_are_read_once(fake: Any) -> None:
+    """And together with what the host decides by."""
+    if HARDWARE:
+        pytest.skip("the fake driver counts")
+    f = tf.function(lambda x, i: tf.gather(x, tf.gather(i, i) // i) + 1)
+    loop = tf.function(lambda x, i: tf.while_loop(
+        lambda n, s: n < 3, lambda n, s: (n + 1, s + tf.gather(x, tf.gather(i, i))), [0, tf.zeros([2])])[1])
+    x, i = some(4).gpu(), tf.constant([1, 1]).gpu()
+    for g, wanted in ((f, 1), (loop, 5)):  # four flags, and at the end
+        g(x, i)
+        before = fake.calls["cuStreamSynchronize"]
+        g(x, i)
+        assert fake.calls["cuStreamSynchronize"] - before == wanted
+
+
 def test_items_of_loops(fake: Any) -> None:
     """Places that a round computes right before it reads or writes there."""
     @tf.function
@@ -375,6 +390,33 @@ def test_calls_that_come_again(fake: Any) -> None:
         assert same(f(x)["y"], plain(x))
     finally:
         tf.config.run_functions_eagerly(False)
+
+
+def test_calls_without_tensors_come_again(fake: Any) -> None:
+    """Where variables lie says where they run."""
+    if HARDWARE:
+        pytest.skip("the fake driver counts")
+    with tf.device("/gpu:0"):
+        w = tf.Variable([1.0, 2.0])
+    f = tf.function(lambda by: w.assign_add(w * by))
+    for _ in range(3):
+        f(1.0)
+    before = dict(fake.calls)
+    assert f(1.0).device == GPU
+    assert {name for name, n in fake.calls.items() if n != before.get(name, 0)} == {"cuCtxSetCurrent", "cuLaunchKernel"}
+    assert w.numpy().tolist() == [16.0, 32.0]
+
+
+@pytest.mark.parametrize("build", [
+    lambda a, b: {"b": a, "a": b}, lambda a, b: (a, b), lambda a, b: [a, b], lambda a, b: {"x": (a, {"z": b, "y": a})},
+    lambda a, b: a, lambda a, b: (a,), lambda a, b: (), lambda a, b: [b, None]])
+def test_results_of_calls_that_come_again(fake: Any, build: Any) -> None:
+    f = tf.function(lambda x: build(x + 1, x * 2))
+    x = some(3)
+    for _ in range(4):
+        here, there = f(x), f(x.gpu())
+        assert repr(tf.nest.map_structure(lambda t: None if t is None else t.numpy().tolist(), here)) == repr(
+            tf.nest.map_structure(lambda t: None if t is None else t.numpy().tolist(), there))
 
 
 def test_calls_of_several_threads_assign_one_after_another(fake: Any) -> None:
@@ -557,17 +599,19 @@ def test_profiles_show_what_a_gpu_did(fake: Any, tmp_path: Path) -> None:
         f(x)
         (x + 1).numpy()
         some(3).gpu()
+        list(tf.data.Dataset.range(1).apply(tf.data.experimental.prefetch_to_device("/gpu:0")))
     run()
     events = 0 if fake is None else fake.handles_of("Event")
     rows, names = profiled(tmp_path / "all", run)
     there = [r for r in rows if names[r["pid"]] == "/device:GPU:0"]
     assert [r["name"] for r in there if r["cat"] == "kernel"] == ["exp, multiply, reduce_sum", "cumsum", "add"]
-    assert [r["args"]["bytes"] for r in there if r["cat"] == "copy"] == [4, 30 * 20 * 4, 3 * 4]  # the number first
+    assert [r["args"]["bytes"] for r in there if r["cat"] == "copy"] == [4, 30 * 20 * 4, 3 * 4, 8]  # the number first
+    assert [r["tid"] for r in there] == [1] * (len(there) - 1) + [2]  # that of copies ahead
     first = there[0]
     assert "test_placement.py:" in first["args"]["lines"] and first["args"]["threads"] >= 32
     assert first["args"]["registers"] > 0
     ends = [r["ts"] + r["dur"] for r in there]
-    assert all(end <= r["ts"] + 1e-6 for end, r in zip(ends, there[1:], strict=False))
+    assert all(end <= r["ts"] + 1e-6 for end, r in zip(ends, there[1:-1], strict=False))
     host = {r["cat"] for r in rows if names[r["pid"]] == "twofold"}
     assert host == {"function", "op"}  # kernels are where they ran
     rows, names = profiled(tmp_path / "host", run, device_tracer_level=0)
