@@ -40,6 +40,7 @@ HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "build" / "bench"
 RESULTS = HERE / "results"
 AREAS = ("eager", "compiled", "kernels", "data", "training", "memory", "cold")
+ASKED_FOR = ("gpu",)  # areas that are measured only when they are named
 OURS = "twofold"
 BEFORE = "before"  # another version of twofold, in an interpreter of its own
 
@@ -90,9 +91,10 @@ class Peer:
     def __init__(self, area: str, name: str, log: Path):
         self.name, self._log = name, log
         command = [python_of(name), HERE / "worker.py", area, code_of(name)]
+        own = getattr(importlib.import_module(area), "ENVIRONMENT", {})
         with log.open("w") as errors:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-                                             text=True, env=environment())
+                                             text=True, env=environment(**own))
         hello = self._read()
         self.version: str | None = hello.get("version")
 
@@ -329,6 +331,8 @@ def run_area(area: str, wanted_peers: list[str], wanted_cases: list[str], rounds
         print(f"limits: {limits['float32'] / 1e9:.0f} GFLOP/s of float32, {limits['float64'] / 1e9:.0f} of float64, "
               f"{limits['copy'] / 1e9:.1f} GB/s copied")
     print(table(titles, rows, names, versions, leasts))
+    if hasattr(module, "rates"):
+        print(module.rates(rows))
     report = {"area": area, "date": date, "machine": machine(), "versions": versions, "rounds": rounds,
               "limits": limits, "median": rows, "samples": samples}
     (out / f"{area}.json").write_text(json.dumps(report, indent=1) + "\n")
@@ -356,16 +360,17 @@ def picture(report: dict[str, Any], path: Path) -> None:
 def main() -> None:
     """Read the command line and run the areas it names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("areas", nargs="*", metavar="AREA", help=f"among {', '.join(AREAS)}; default: all")
+    parser.add_argument("areas", nargs="*", metavar="AREA", help=f"among {', '.join(AREAS)}; default: these; "
+                                                                   f"and, when asked for, {', '.join(ASKED_FOR)}")
     parser.add_argument("--peers", default="", help="names with commas between; default: all")
     parser.add_argument("--cases", default="", help="names with commas between; default: all")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--keep", action="store_true", help="also put the medians into benchmarks/results/")
     parser.add_argument("--out", type=Path, default=OUT, help="folder for the JSON and the peers' logs")
     chosen = parser.parse_args()
-    unknown = set(chosen.areas) - set(AREAS)
+    unknown = set(chosen.areas) - {*AREAS, *ASKED_FOR}
     if unknown:
-        parser.error(f"no area {', '.join(sorted(unknown))}; there are {', '.join(AREAS)}")
+        parser.error(f"no area {', '.join(sorted(unknown))}; there are {', '.join((*AREAS, *ASKED_FOR))}")
     chosen.out.mkdir(parents=True, exist_ok=True)
     peers, cases = (list(filter(None, text.split(","))) for text in (chosen.peers, chosen.cases))
     for area in chosen.areas or AREAS:

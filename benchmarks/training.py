@@ -39,6 +39,8 @@ SAMPLE_SECONDS = 0.25
 
 RATE = 0.05
 HEADS = 8
+CNN_B = (32, 32, 32)  # images, their size, and channels of the first two convolutions
+TRANSFORMER = (8, 128, 256)  # sequences, their length, and numbers of each place
 FIT_STEPS = 100
 
 
@@ -63,8 +65,11 @@ def cnn_data() -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
 def cnn_b_data() -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
     """CIFAR-sized images, labels, and the weights of four convolutions and two dense layers."""
     rng = np.random.default_rng(9)
-    shapes = [(3, 3, 3, 32), (3, 3, 32, 32), (3, 3, 32, 64), (3, 3, 64, 64), (4096, 256), (256, 10)]
-    x, y = rng.random((32, 32, 32, 3), np.float32), rng.integers(0, 10, 32).astype(np.int32)
+    images, size, few = CNN_B
+    many, dense = 2 * few, 8 * few
+    shapes = [(3, 3, 3, few), (3, 3, few, few), (3, 3, few, many), (3, 3, many, many),
+              ((size // 4) ** 2 * many, dense), (dense, 10)]
+    x, y = rng.random((images, size, size, 3), np.float32), rng.integers(0, 10, images).astype(np.int32)
     return x, y, [normal(rng, *shape) for shape in shapes]
 
 
@@ -100,9 +105,11 @@ def lstm_data() -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
 def transformer_data() -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
     """Sequences, what they shall become, and the weights: queries, keys, values, output, two layers; two gains."""
     rng = np.random.default_rng(8)
-    x, y = (rng.normal(size=(8, 128, 256)).astype(np.float32) for _ in range(2))
-    weights = [normal(rng, 256, 256) for _ in range(4)] + [normal(rng, 256, 1024), normal(rng, 1024, 256)]
-    return x, y, [*weights, np.ones(256, np.float32), np.ones(256, np.float32)]
+    width = TRANSFORMER[-1]
+    x, y = (rng.normal(size=TRANSFORMER).astype(np.float32) for _ in range(2))
+    weights = [normal(rng, width, width) for _ in range(4)] + [normal(rng, width, 4 * width),
+                                                               normal(rng, 4 * width, width)]
+    return x, y, [*weights, np.ones(width, np.float32), np.ones(width, np.float32)]
 
 
 @functools.cache
@@ -164,7 +171,7 @@ class Torch(eager.Torch):
             for first, second in ((k1, k2), (k3, k4)):
                 x = functional.relu(functional.conv2d(x, first, padding=1))
                 x = functional.max_pool2d(functional.relu(functional.conv2d(x, second, padding=1)), 2)
-            x = x.permute(0, 2, 3, 1).reshape(32, 4096)
+            x = x.permute(0, 2, 3, 1).reshape(len(x), -1)
             return functional.cross_entropy(functional.relu(x @ w1) @ w2, y)
 
         return self._descent((self._channels_last(x), self.torch.tensor(y).long(), start), loss_of)
@@ -218,13 +225,13 @@ class Torch(eager.Torch):
         x, y, start = transformer_data()
 
         def heads(x: Any) -> Any:
-            return x.reshape(8, 128, HEADS, 256 // HEADS).transpose(1, 2)
+            return x.reshape(*x.shape[:2], HEADS, -1).transpose(1, 2)
 
         def loss_of(x: Any, y: Any, q: Any, k: Any, v: Any, o: Any, w1: Any, w2: Any, g1: Any, g2: Any) -> Any:
-            n = functional.layer_norm(x, (256,), g1, eps=1e-5)
+            n = functional.layer_norm(x, x.shape[-1:], g1, eps=1e-5)
             mixed = functional.scaled_dot_product_attention(heads(n @ q), heads(n @ k), heads(n @ v), is_causal=True)
-            x = x + mixed.transpose(1, 2).reshape(8, 128, 256) @ o
-            n = functional.layer_norm(x, (256,), g2, eps=1e-5)
+            x = x + mixed.transpose(1, 2).reshape(x.shape) @ o
+            n = functional.layer_norm(x, x.shape[-1:], g2, eps=1e-5)
             return ((x + functional.gelu(n @ w1, approximate="tanh") @ w2 - y) ** 2).mean()
 
         return self._descent((self.torch.tensor(x), self.torch.tensor(y), start), loss_of)
@@ -295,8 +302,8 @@ class Jax(eager.Jax):
             for first, second in ((k1, k2), (k3, k4)):
                 x = jax.nn.relu(self._same(jax.nn.relu(self._same(x, first)), second))
                 x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
-            logits = jax.nn.relu(x.reshape(32, 4096) @ w1) @ w2
-            return -jax.nn.log_softmax(logits)[jnp.arange(32), y].mean()
+            logits = jax.nn.relu(x.reshape(len(x), -1) @ w1) @ w2
+            return -jax.nn.log_softmax(logits)[jnp.arange(len(x)), y].mean()
 
         return self._descent(cnn_b_data(), loss_of)
 
@@ -353,8 +360,8 @@ class Jax(eager.Jax):
 
         def loss_of(x: Any, y: Any, q: Any, k: Any, v: Any, o: Any, w1: Any, w2: Any, g1: Any, g2: Any) -> Any:
             n = normal_of(x, g1)
-            heads = [(n @ w).reshape(8, 128, HEADS, 256 // HEADS) for w in (q, k, v)]
-            x = x + jax.nn.dot_product_attention(*heads, is_causal=True).reshape(8, 128, 256) @ o
+            heads = [(n @ w).reshape(*x.shape[:2], HEADS, -1) for w in (q, k, v)]
+            x = x + jax.nn.dot_product_attention(*heads, is_causal=True).reshape(x.shape) @ o
             n = normal_of(x, g2)
             return ((x + jax.nn.gelu(n @ w1, approximate=True) @ w2 - y) ** 2).mean()
 
@@ -416,7 +423,7 @@ class TensorFlow(eager.TensorFlow):
             for first, second in ((k1, k2), (k3, k4)):
                 x = tf.nn.relu(tf.nn.conv2d(x, first, 1, "SAME"))
                 x = tf.nn.max_pool2d(tf.nn.relu(tf.nn.conv2d(x, second, 1, "SAME")), 2, 2, "VALID")
-            logits = tf.matmul(tf.nn.relu(tf.matmul(tf.reshape(x, [32, 4096]), w1)), w2)
+            logits = tf.matmul(tf.nn.relu(tf.matmul(tf.reshape(x, [-1, w1.shape[0]]), w1)), w2)
             return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
 
         return self._descent(cnn_b_data(), loss_of)
@@ -465,10 +472,11 @@ class TensorFlow(eager.TensorFlow):
 
     def transformer_step(self) -> Built:
         tf = self.tf
-        causal = tf.constant(np.triu(np.full((128, 128), -1e9, np.float32), 1))
+        length, width = TRANSFORMER[1:]
+        causal = tf.constant(np.triu(np.full((length, length), -1e9, np.float32), 1))
 
         def heads(x: Any) -> Any:
-            return tf.transpose(tf.reshape(x, [8, 128, HEADS, 256 // HEADS]), [0, 2, 1, 3])
+            return tf.transpose(tf.reshape(x, [-1, length, HEADS, width // HEADS]), [0, 2, 1, 3])
 
         def normal_of(x: Any, gain: Any) -> Any:
             mean, variance = tf.nn.moments(x, [-1], keepdims=True)
@@ -477,9 +485,9 @@ class TensorFlow(eager.TensorFlow):
         def loss_of(x: Any, y: Any, q: Any, k: Any, v: Any, o: Any, w1: Any, w2: Any, g1: Any, g2: Any) -> Any:
             n = normal_of(x, g1)
             queries, keys, values = heads(tf.matmul(n, q)), heads(tf.matmul(n, k)), heads(tf.matmul(n, v))
-            scores = tf.matmul(queries, keys, transpose_b=True) * (256 // HEADS) ** -0.5 + causal
+            scores = tf.matmul(queries, keys, transpose_b=True) * (width // HEADS) ** -0.5 + causal
             mixed = tf.transpose(tf.matmul(tf.nn.softmax(scores), values), [0, 2, 1, 3])
-            x = x + tf.matmul(tf.reshape(mixed, [8, 128, 256]), o)
+            x = x + tf.matmul(tf.reshape(mixed, [-1, length, width]), o)
             n = normal_of(x, g2)
             outputs = x + tf.matmul(tf.nn.gelu(tf.matmul(n, w1), approximate=True), w2)
             return tf.reduce_mean(tf.square(outputs - y))

@@ -74,10 +74,12 @@ class Backend(ABC):
         most_batches: how many batch dimensions its products take; None for any number.
         caches: what loops are tiled for.
         is_host: whether its memory is the host's.
+        tensor_cores: whether products of floats may be as tensor cores give them, not to the bit.
     """
 
     name = ""
     is_host = True
+    tensor_cores = False
     reorders = False
     most_batches: int | None = None
     caches = CACHES

@@ -19,7 +19,8 @@ from twofold.ir.scalar import Scalar
 
 from .gemm_shapes import BLOCK
 from .gpu_gemm import OUTER, Finishing, MatrixLines, store_row, store_tile, team_builder
-from .gpu_tile import TilePart, TileShape, product
+from .gpu_mma import WarpShape, tile_product
+from .gpu_tile import TilePart, TileShape
 from .kernels.windows import Window
 from .loop import Cell, Kernel, LoopBuilder, Pointer, TeamBuilder
 from .loop_sizes import covering, parted, share
@@ -163,7 +164,7 @@ class _TapLines(_ImageLines):
                 into.set(b.load(self.memory, at))
 
 
-def forward(dtype: DType, shape: TileShape, window: tuple[int, ...], vectors: bool, parts: bool,
+def forward(dtype: DType, shape: TileShape | WarpShape, window: tuple[int, ...], vectors: bool, parts: bool,
             epilogue: Finishing | None = None) -> Kernel:
     """Convolves images by filters, a tile of places by outputs at a time; the range numbers groups, parts of the
     windows' elements, and tiles by places and outputs.
@@ -181,6 +182,7 @@ def forward(dtype: DType, shape: TileShape, window: tuple[int, ...], vectors: bo
         epilogue: what goes on with the result; its arguments follow.
     """
     name = f"convolution {dtype.short} {shape.rows}x{shape.columns} {window} {vectors}{' parts' * parts}"
+    name += " by tensor cores" * isinstance(shape, WarpShape)
     b = team_builder(name, shape.threads, epilogue)
     out, x, f = b.pointer("out", dtype), b.pointer("x", dtype), b.pointer("f", dtype)
     w = Window(b)
@@ -201,7 +203,7 @@ def forward(dtype: DType, shape: TileShape, window: tuple[int, ...], vectors: bo
         of_windows.over(row, places, end)
         of_filters = MatrixLines(b, f, dtype, OUTER, group * group_f, column, columns, (b.const(1, dt.int64), step_f),
                                  end, shape.columns)
-        part = product(b, shape, dtype, of_windows, of_filters, first, end)
+        part = tile_product(b, shape, dtype, dtype, of_windows, of_filters, first, end)
         if parts:
             store_tile(b, out, part, rest * (places * columns), (row, column), (places, columns), columns)
         elif epilogue is None or epilogue.kept:
@@ -229,7 +231,7 @@ def _store_places(b: TeamBuilder, out: Pointer, part: TilePart, base: Scalar, w:
             store_row(b, out, part, values, at + place * steps[0], left, width, near)
 
 
-def filters(dtype: DType, shape: TileShape, window: tuple[int, ...], vectors: bool) -> Kernel:
+def filters(dtype: DType, shape: TileShape | WarpShape, window: tuple[int, ...], vectors: bool) -> Kernel:
     """The gradient for filters, a tile of a window's elements by outputs at a time; the range numbers shares, groups,
     and tiles by elements and outputs.
 
@@ -240,6 +242,7 @@ def filters(dtype: DType, shape: TileShape, window: tuple[int, ...], vectors: bo
         dtype, window, vectors: as for `forward`.
     """
     name = f"convolution filters {dtype.short} {shape.rows}x{shape.columns} {window} {vectors}"
+    name += " by tensor cores" * isinstance(shape, WarpShape)
     b = TeamBuilder(name, shape.threads)
     out, x, y = b.pointer("out", dtype), b.pointer("x", dtype), b.pointer("y", dtype)
     w = Window(b)
@@ -256,7 +259,7 @@ def filters(dtype: DType, shape: TileShape, window: tuple[int, ...], vectors: bo
         of_windows.over(row, elements, end)
         of_outputs = MatrixLines(b, y, dtype, OUTER, group * columns, column, columns, (b.const(1, dt.int64), outputs),
                                  end, shape.columns)
-        part = product(b, shape, dtype, of_windows, of_outputs, first, end)
+        part = tile_product(b, shape, dtype, dtype, of_windows, of_outputs, first, end)
         store_tile(b, out, part, own * (elements * outputs) + group * columns, (row, column), (elements, columns),
                    outputs)
     return b.finish()

@@ -20,8 +20,10 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar
 
+from . import gpu_mma
 from .gemm_shapes import BLOCK, summed
-from .gpu_tile import TilePart, TileShape, product
+from .gpu_mma import WarpShape
+from .gpu_tile import TilePart, TileShape
 from .layout import Layout, contiguous
 from .loop import Cell, Kernel, LoopBuilder, Pointer, TeamBuilder
 from .loop_sizes import covering, parted
@@ -135,7 +137,7 @@ def team_builder(name: str, threads: int, epilogue: Finishing | None) -> TeamBui
     return b
 
 
-def kernel(dtype: DType, how: tuple[str, str], shape: TileShape, rank: int, parts: bool,
+def kernel(dtype: DType, how: tuple[str, str], shape: TileShape | WarpShape, rank: int, parts: bool,
            epilogue: Finishing | None = None) -> Kernel:
     """Computes a tile of a product of a batch; the range numbers products, parts of the inner index, and tiles by rows
     and columns.
@@ -151,8 +153,9 @@ def kernel(dtype: DType, how: tuple[str, str], shape: TileShape, rank: int, part
         parts: whether each tile is of one block of inner indices alone.
         epilogue: what goes on with the result; its arguments follow.
     """
+    by_warps = isinstance(shape, WarpShape)
     name = f"product {dtype.short} {shape.rows}x{shape.columns} {how[0]} {how[1]} {rank}{' parts' * parts}"
-    b = team_builder(name, shape.threads, epilogue)
+    b = team_builder(name + " by tensor cores" * by_warps, shape.threads, epilogue)
     compute = summed(dtype)
     c, left, right = b.pointer("c", compute), b.pointer("a", dtype), b.pointer("b", dtype)
     m, n, k, ldc, a_m, a_k, b_k, b_n = (b.integer() for _ in range(8))
@@ -177,9 +180,10 @@ def kernel(dtype: DType, how: tuple[str, str], shape: TileShape, rank: int, part
             at_a, at_b = at_a + index * of_a, at_b + index * of_b
             at_c = at_c if parts else at_c + index * of_c
         row, column = down * shape.rows, across * shape.columns
-        of_left = MatrixLines(b, left, compute, how[0], at_a, row, m, (a_m, a_k), end, shape.rows)
-        of_right = MatrixLines(b, right, compute, how[1], at_b, column, n, (b_n, b_k), end, shape.columns)
-        part_of_tile = product(b, shape, compute, of_left, of_right, first, end)
+        read_a, read_b = [gpu_mma.memory_of(b, x) if by_warps else (x, compute) for x in (left, right)]
+        of_left = MatrixLines(b, *read_a, how[0], at_a, row, m, (a_m, a_k), end, shape.rows)
+        of_right = MatrixLines(b, *read_b, how[1], at_b, column, n, (b_n, b_k), end, shape.columns)
+        part_of_tile = gpu_mma.tile_product(b, shape, dtype, compute, of_left, of_right, first, end)
         if epilogue is None or epilogue.kept:
             store_tile(b, c, part_of_tile, at_c, (row, column), (m, n), n if parts else ldc)
         if epilogue is not None:
@@ -259,7 +263,10 @@ def product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: L
     places: list[Argument] = [p.at(left), p.at(right)]
     if swapped:
         places.reverse()
+    shape: TileShape | WarpShape
     shape, parts = choose(x, compute.size)
+    if p.tensor_cores and gpu_mma.takes(dtype) and not swapped:
+        shape, parts = gpu_mma.shape_for(x.m, x.n, x.batches), 1
     if not layout.is_contiguous():
         parts = 1
     how = neighbours(x)

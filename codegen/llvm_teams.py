@@ -25,12 +25,29 @@ _ALL = _I32(-1)  # of the threads, one a bit: they come to the instruction toget
 
 def emit(b: ir.IRBuilder, op: str, args: Sequence[ir.Value], const: Immediate) -> ir.Value:
     """The value of instruction `op`, one of `statements.TEAM_OPS`."""
+    if op == "mma":
+        return _mma(b, str(const), *args)
     if op in ("lane", "thread"):
         return special_register(b, "laneid" if op == "lane" else "tid.x")
     how, which = ("down", _I32(const)) if op == "further" else ("idx", _I32(0))
     kind = ir.FunctionType(_I32, [_I32] * 4)
     shuffle = b.module.declare_intrinsic(f"llvm.nvvm.shfl.sync.{how}.i32", (), kind)
     return _by_words(b, args[0], lambda word: b.call(shuffle, [_ALL, word, which, _I32(TEAM - 1)]))
+
+
+def _mma(b: ir.IRBuilder, of: str, *fragments: ir.Value) -> ir.Value:
+    """A product by a tensor core, of fragments that are vectors here and registers there."""
+    name, word = {"tf32": ("m16n8k8.row.col.tf32", _I32), "bf16": ("m16n8k16.row.col.bf16", _I32),
+                  "f16": ("m16n8k16.row.col.f32.f32", ir.VectorType(ir.HalfType(), 2))}[of]
+    lanes = [b.extract_element(x, _I32(n)) for x in fragments for n in range(x.type.count)]
+    words = [b.bitcast(lane, word) if lane.type == _I32 and word != _I32 else lane for lane in lanes]
+    result = ir.LiteralStructType([ir.FloatType()] * 4)
+    multiply = b.module.declare_intrinsic(f"llvm.nvvm.mma.{name}", (), ir.FunctionType(result, [w.type for w in words]))
+    sums = b.call(multiply, words)
+    out = ir.Constant(fragments[2].type, ir.Undefined)
+    for n in range(4):
+        out = b.insert_element(out, b.extract_value(sums, n), _I32(n))
+    return out
 
 
 def barrier(b: ir.IRBuilder) -> None:

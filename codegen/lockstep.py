@@ -18,7 +18,7 @@ from twofold.ir import reference
 from twofold.ir.scalar import Instr, Scalar
 
 from .lockstep_memory import AddressSpace, ByteMemory
-from .lockstep_teams import SharedMemory
+from .lockstep_teams import SharedMemory, mma
 from .loop import TEAM
 from .statements import (
     TEAM_OPS,
@@ -215,6 +215,8 @@ class _Frame:
         if instr.op in ("lane", "thread"):
             return number
         self.together(instr.op, mask, TEAM)
+        if instr.op == "mma":
+            return mma(str(instr.const), *[self.every(a) for a in instr.args])
         values = self.every(instr.args[0])
         if instr.op == "leading":
             return values[np.arange(self.total) - number]

@@ -2,6 +2,7 @@
 
 Threads of a GPU wait for one another only at barriers, so a thread must not read what another one has written since the
 last barrier, nor write what another one has read or written. In lockstep that would go unnoticed: here it is found.
+What a warp's tensor core does is here, too.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 from .lockstep_memory import AddressSpace
 from .statements import Pointer
 
-__all__ = ["SharedMemory"]
+__all__ = ["SharedMemory", "mma"]
 
 _NOBODY, _SEVERAL = -1, -2
 
@@ -60,3 +61,23 @@ class SharedMemory:
         again = where[places] != now  # several in this access: the last one is noted
         where[places[again]] = _SEVERAL
         return bool(met.any()) or writes and bool(again.any())
+
+
+def mma(of: str, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """The fragments of z + x y, for every warp (`loop.TeamBuilder.mma`): in float64, rounded once."""
+    left = x.reshape(-1, 8, 4, 2, 2).transpose(0, 4, 1, 3, 2).reshape(-1, 16, 8)  # (g, t, half of k, half of rows)
+    right = y.reshape(-1, 8, 4, 2).transpose(0, 1, 3, 2).reshape(-1, 8, 8)  # a row for each column
+    product = _numbers(of, left) @ _numbers(of, right).transpose(0, 2, 1)
+    sums = product.reshape(-1, 2, 8, 4, 2).transpose(0, 2, 3, 1, 4).reshape(z.shape) + z
+    return sums.astype(np.float32)
+
+
+def _numbers(of: str, words: np.ndarray) -> np.ndarray:
+    """What words of rows hold, along the rows."""
+    words = np.ascontiguousarray(words.astype(np.uint32))
+    if of == "tf32":
+        return (words & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)
+    halves = words.view(np.uint16)
+    if of == "f16":
+        return halves.view(np.float16).astype(np.float64)
+    return (halves.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)

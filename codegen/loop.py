@@ -502,6 +502,19 @@ class TeamBuilder(LoopBuilder):
         """The `x` of the first thread of the warp."""
         return self._of_team("leading", x)
 
+    def mma(self, of: str, x: Scalar, y: Scalar, z: Scalar) -> Scalar:
+        """This thread's fragment of z + x y, by the warp's tensor core.
+
+        Thread 4g + t has of x, 16 rows of 8 words, those at (g, t), (g + 8, t), (g, t + 4) and (g + 8, t + 4); of y,
+        8 words by 8 columns, those at (t, g) and (t + 4, g); of z and the result, 16 rows by 8 columns of float32,
+        those at (g, 2t), (g, 2t + 1), (g + 8, 2t) and (g + 8, 2t + 1).
+
+        Args:
+            of: what a word of 32 bits holds: "tf32", a float32 whose last 13 bits do not count; "bf16" or "f16", two
+                such numbers that follow one another along the inner index, the first in the low bits.
+        """
+        return self._emit("mma", (x, y, z), z.dtype, of)
+
     def _of_team(self, op: str, x: Scalar, n: int | None = None) -> Scalar:
         if x.dtype.is_complex:
             return self.complex(self._of_team(op, self.real(x), n), self._of_team(op, self.imag(x), n))

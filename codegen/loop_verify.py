@@ -39,7 +39,7 @@ from .statements import (
     result_of,
     uses,
 )
-from .value_types import Address, Vector, lane_type, lanes_of, like
+from .value_types import Address, Vector, lane_type, lanes_of, like, vector
 
 __all__ = ["verify", "CHECKING"]
 
@@ -178,6 +178,10 @@ class _LoopChecker:
             return
         if op in TEAM_OPS:
             self.require(self.team() > (TEAM if op == "thread" else 1), instr, "there is no team")
+            if op == "mma":
+                fragments = [vector(dt.uint32, 4), vector(dt.uint32, 2), vector(dt.float32, 4)]
+                self.require(types == fragments and out is fragments[2], instr, "mma of other fragments")
+                return
             alone = op in ("lane", "thread")
             self.require(types == ([] if alone else [out]) and not lanes, instr, f"{op} of other types")
             return

@@ -57,6 +57,11 @@ class Placer(ABC):
         """The first result."""
         return self.node.outputs[0]
 
+    @property
+    def tensor_cores(self) -> bool:
+        """Whether products of floats may be as tensor cores give them."""
+        return False
+
     # -- operands ---------------------------------------------------------------------------------
     def dense(self, source: Source, dtype: DType | None = None) -> Source:
         """`source` row-major and of `dtype`: itself, or a copy."""

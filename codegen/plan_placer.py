@@ -66,6 +66,10 @@ class PlanPlacer(Placer):
         super().__init__(node, [fuser.sources[v] for v in node.inputs])
         self.fuser = fuser
 
+    @property
+    def tensor_cores(self) -> bool:
+        return self.fuser.backend.tensor_cores
+
     def in_memory(self, source: Source) -> Source:
         base = source.base
         sized = base.node is not None and base.node.op is g.SIZE

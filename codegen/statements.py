@@ -37,8 +37,10 @@ VECTOR_OPS = frozenset(("splat", "first", "shuffle", "extract", "pack", "aligned
 #   lane            the number of this thread in its warp
 #   further x [n]   the x of the thread n further on in the warp, and its own where there is none
 #   leading x       the x of the first thread of the warp
-TEAM_OPS = frozenset(("thread", "lane", "further", "leading"))
-_NUMBERED = frozenset(("shuffle", "extract", "aligned", "further"))  # instructions whose text has their constant
+#   mma x y z [of]  z + x y for matrices of 16 rows and 8 columns, of which each thread of the warp has a fragment, by a
+#                   tensor core: exact products, added in float32 in no order that is told (`loop.TeamBuilder.mma`)
+TEAM_OPS = frozenset(("thread", "lane", "further", "leading", "mma"))
+_NUMBERED = frozenset(("shuffle", "extract", "aligned", "further", "mma"))  # instructions whose text has their constant
 
 
 @data_class(eq=False)

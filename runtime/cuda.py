@@ -17,7 +17,7 @@ from twofold.codegen import backend, gpu_lowerings
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
 
-from . import cuda_device
+from . import cuda_device, devices
 from .cuda_device import DeviceArray, Gpu
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CUDA", "backend_of", "copy_from", "index_of"]
 
+_TENSOR_CORES = 8, 0  # the least capability of `ptx.TENSOR_CORES`
+
 
 class CUDA(backend.Backend):
     """One GPU."""
@@ -40,8 +42,8 @@ class CUDA(backend.Backend):
     is_host = False
     own = gpu_lowerings.LOWERINGS
 
-    def __init__(self, gpu: Gpu) -> None:
-        self.gpu = gpu
+    def __init__(self, gpu: Gpu, tensor_cores: bool) -> None:
+        self.gpu, self.tensor_cores = gpu, tensor_cores
 
     def prepare(self) -> None:
         from twofold.codegen import planner  # noqa: F401 - registers the lowerings of all backends
@@ -67,7 +69,7 @@ class CUDA(backend.Backend):
         return None  # a launch is over all iterations
 
     def key(self) -> str:
-        return f"{self.name} {self.gpu.architecture}"
+        return f"{self.name} {self.gpu.architecture}{' tensor cores' * self.tensor_cores}"
 
     def compile(self, plan: Plan) -> CudaProgram:
         from .cuda_program import CudaProgram
@@ -91,12 +93,12 @@ class CUDA(backend.Backend):
 
 
 @functools.lru_cache(64)
-def _of(gpu: Gpu) -> CUDA:
-    return CUDA(gpu)
+def _of(gpu: Gpu, tensor_cores: bool) -> CUDA:
+    return CUDA(gpu, tensor_cores)
 
 
 def backend_of(index: int) -> CUDA:
-    """The backend of GPU number `index`.
+    """The backend of GPU number `index`, with tensor cores where they are asked for and known.
 
     Raises:
         RuntimeError: there is no such GPU.
@@ -104,7 +106,7 @@ def backend_of(index: int) -> CUDA:
     gpu = cuda_device.gpu(index)
     if gpu is None:
         raise RuntimeError(f"GPU:{index} is not available")
-    return _of(gpu)
+    return _of(gpu, devices.tensor_cores() and gpu.capability >= _TENSOR_CORES)
 
 
 def index_of(memory: np.ndarray | DeviceArray) -> int | None:

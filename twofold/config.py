@@ -77,6 +77,8 @@ class experimental:
     get_memory_info = staticmethod(public(devices.memory_info))
     reset_memory_stats = staticmethod(public(devices.reset_memory_stats))
     get_device_details = staticmethod(public(devices.details))
+    enable_tensor_float_32_execution = staticmethod(public(devices.enable_tensor_cores))
+    tensor_float_32_execution_enabled = staticmethod(public(devices.tensor_cores))
 
     @staticmethod
     def set_memory_growth(device: Any, enable: bool) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from gpu.ptx_mma import kind_of, multiplied
 from gpu.ptx_ops import DTYPES, rule
 from gpu.ptx_run import SPECIAL, WARP, Mask, Run, Step
 from gpu.ptx_text import Entry, Module, PtxError, Statement, size_of
@@ -24,7 +25,7 @@ Reader = Callable[[list[np.ndarray]], np.ndarray]
 
 _ENDS = re.compile(r"bra(\.uni)?|brx\.idx(\.uni)?|ret(\.uni)?|exit|trap|bar\.sync|bar(rier)?(\.cta)?\.sync(\.aligned)?")
 _BARRIER = re.compile(r"bar(rier)?(\.cta)?\.sync(\.aligned)?")
-_NAMES = re.compile(r"shfl\.sync\..*|vote\.sync\..*|bar\.warp\.sync")
+_NAMES = re.compile(r"shfl\.sync\..*|vote\.sync\..*|bar\.warp\.sync|mma\.sync\..*")
 _ADDRESS = re.compile(r"\[\s*([%\w$.]+)\s*(?:\+\s*(-?\w+))?\s*\]")
 _SPACES = {"param", "global", "shared", "local", "const", "shared::cta"}
 _IGNORED = {"volatile", "relaxed", "acquire", "release", "acq_rel", "weak", "cta", "cluster", "gpu", "sys", "nc", "ca",
@@ -164,7 +165,8 @@ class Program:
         last = statements[stop - 1] if stop > start and _ENDS.fullmatch(statements[stop - 1].opcode) else None
         names = None
         if start < stop and _NAMES.fullmatch(statements[start].opcode):
-            names = self.operand(statements[start].operands[-1], "b32")
+            whole = statements[start].opcode.startswith("mma.")  # which is all threads' of a warp
+            names = self.operand("-1" if whole else statements[start].operands[-1], "b32")
             if statements[start].guard:
                 raise self._unknown(statements[start])
         steps = [(step, n) for n in range(start, stop - (last is not None))
@@ -230,7 +232,7 @@ class Program:
         name = opcode.split(".")[0]
         special = {"ld": self._load, "st": self._store, "atom": self._atomic, "red": self._atomic,
                    "shfl": self._shuffle, "vote": self._vote, "activemask": self._active,
-                   "isspacep": self._isspacep}.get(name)
+                   "isspacep": self._isspacep, "mma": self._mma}.get(name)
         if special is not None:
             return special(statement)
         if opcode == "bar.warp.sync":
@@ -382,6 +384,25 @@ class Program:
                 run.put(number, run.every(value(r))[at], mask)
             if inside:
                 run.put(self.numbers[inside[0]], ok, mask)
+        return step
+
+    def _mma(self, statement: Statement) -> Step:
+        kind = kind_of(statement.opcode)
+        target, *fragments = statement.operands
+        if kind is None or len(fragments) != 3:
+            raise self._unknown(statement)
+        targets = [self.numbers[name] for name in _parts(target)]
+        a, b, c = ([self.reader(name, "u32" if n < 2 else "b32") for name in _parts(text)]
+                   for n, text in enumerate(fragments))
+
+        def step(run: Run, mask: Mask) -> None:
+            warps = np.unique((run.slot if mask is None else run.slot[mask]) // WARP)
+            at = run.position[warps[:, None] * WARP + np.arange(WARP)]
+            values = [[run.every(read(run.r))[at] for read in fragment] for fragment in (a, b, c)]
+            for number, result in zip(targets, multiplied(kind, *values), strict=True):
+                whole = np.zeros(run.count, np.uint32)
+                whole[at] = result
+                run.put(number, whole, mask)
         return step
 
     def _vote(self, statement: Statement) -> Step:

@@ -335,6 +335,23 @@ def test_sorting_scatters_and_scans(fake: Any) -> None:
     assert all(same(a, b) for a, b in zip(got, wanted, strict=True))
 
 
+def test_tensor_cores_are_asked_for(fake: Any) -> None:
+    """Compiled and op by op, products are rounded then, and exact otherwise."""
+    x, w = some(40, 24), some(24, 40, seed=1)
+    exact, far = tf.matmul(x, w), 2.0 ** -9 * tf.matmul(tf.abs(x), tf.abs(w))
+    ways = (tf.matmul, tf.function(tf.matmul))
+    for enabled in (False, True, False):
+        tf.config.experimental.enable_tensor_float_32_execution(enabled)
+        assert tf.config.experimental.tensor_float_32_execution_enabled() is enabled
+        try:
+            got = [way(x.gpu(), w.gpu()) for way in ways]
+        finally:
+            tf.config.experimental.enable_tensor_float_32_execution(False)
+        assert all(same(y, exact) is not enabled for y in got)
+        assert all(bool(tf.reduce_all(tf.abs(y.cpu() - exact) <= far)) for y in got)
+    assert same(tf.matmul(x, w), exact)
+
+
 # -- what a step costs --------------------------------------------------------------------------------
 def test_steps_become_one_graph_of_the_driver(fake: Any) -> None:
     if HARDWARE:

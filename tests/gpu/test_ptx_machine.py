@@ -12,10 +12,11 @@ from codegen.test_teams import REDUCTIONS, some, specs
 from gpu.ptx_machine import Loaded, Memory, load
 from gpu.test_ptx_ops import integers
 
-from twofold.codegen import lockstep, ptx, reduce
+from twofold.codegen import gpu_gemm, gpu_mma, lockstep, ptx, reduce
 from twofold.codegen.kernels import softmax
 from twofold.codegen.loop import Kernel
 from twofold.ir import dtypes as dt
+from twofold.ir.dtypes import DType
 from twofold.ir.op import REGISTRY
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 88.0, -104.0, 1e-3, 0.99]
@@ -104,6 +105,22 @@ def test_reductions_by_teams(name: str) -> None:
             found_status, found = in_machine(machine, key, [*outs, *ins], integers, rows, 2, 64)
             assert found_status == status == 0
             assert all(alike(a, b) for a, b in zip(found, wanted, strict=True)), (key, spec, count)
+
+
+@pytest.mark.parametrize("dtype", [dt.float32, dt.bfloat16, dt.float16], ids=lambda d: d.name)
+def test_products_by_tensor_cores(dtype: DType) -> None:
+    """The machine takes fragments apart by NVIDIA's document, so that they must be where that says they are."""
+    kernel = gpu_gemm.kernel(dtype, (gpu_gemm.INNER, gpu_gemm.OUTER), gpu_mma.SHAPES[1], 0, False)
+    m, n, k = 70, 24, 50
+    rng = np.random.default_rng(0)
+    a, b = (rng.normal(size=size).astype(dtype.np) for size in ((m, k), (k, n)))
+    status, (c, *_) = in_machine(load(ptx.text({"product": kernel}), Memory()), "product",
+                                 [np.zeros((m, n), np.float32), a, b], [m, n, k, n, k, 1, n], 2, 2,
+                                 ptx.threads(kernel).block)
+    assert status == 0
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    far = (2.0 ** -10 * (dtype is dt.float32) + k * 2.0 ** -23) * (np.abs(x) @ np.abs(y))
+    assert (np.abs(c - x @ y) <= far).all()
 
 
 def softmax_kernels(by_team: bool) -> dict[str, Kernel]:

@@ -239,6 +239,25 @@ def test_shuffles() -> None:
     assert lanes("idx", 2, "0x181F") == [n // 8 * 8 + 2 for n in range(32)]
 
 
+def test_tensor_cores() -> None:
+    """A of ones and B of the numbers of its columns plus one: eight times that, and what was there before."""
+    body = """
+    shr.u32 %r5, %r1, 2;
+    add.s32 %r5, %r5, 1;
+    cvt.rn.f32.u32 %r6, %r5;
+    mov.b32 %r7, 0f3F800000;
+    mov.b32 %r8, 0f41200000;
+    mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%r10, %r11, %r12, %r13}, {%r7, %r7, %r7, %r7}, {%r6, %r6},
+        {%r8, %r8, %r8, %r8};
+    cvt.rzi.s32.f32 %r14, %r10;
+    cvt.rzi.s32.f32 %r15, %r13;
+    mad.lo.s32 %r0, %r15, 1000, %r14;
+"""
+    assert run(body) == [(10 + 8 * (2 * (n % 4) + 1)) + 1000 * (10 + 8 * (2 * (n % 4) + 2)) for n in range(32)]
+    wrong("shuffle", "setp.gt.u32 %p1, %r1, 7; @%p1 bra $end;" + body, "take part")
+    wrong("unknown instruction", body.replace("m16n8k8", "m16n8k16"))
+
+
 def test_votes() -> None:
     body = """
     setp.lt.u32 %p1, %r1, 4;
