@@ -69,7 +69,7 @@ REPEATS = (1, 2, 4, 8)  # elements of a window that vectors of `conv_grouped.py`
 # columns, or elements of a window in a vector.
 KERNELS = {**{f"{name}_{vectors}": (name, vectors) for name in ("forward", "inside", "filters")
               for vectors in (1, VECTORS)},
-           **{name: (name, VECTORS) for name in ("panels", "depthwise", "depthwise_filters")},
+           **{name: (name, VECTORS) for name in ("panels", "depthwise", "depthwise_phases", "depthwise_filters")},
            **{f"narrow_{columns}": ("narrow", columns) for columns in NARROW},
            **{f"grouped_filters_{repeats}": ("grouped_filters", repeats) for repeats in REPEATS}}
 PARTS = {name: (name,) for name in KERNELS}
