@@ -26,7 +26,7 @@ from .loop import Cell, Kernel, LoopBuilder
 from .loop_sizes import covering, parted, share
 from .value_types import vector
 
-__all__ = ["depthwise", "depthwise_filters"]
+__all__ = ["depthwise", "depthwise_phases", "depthwise_filters"]
 
 _AHEAD = 96  # places by which pixels are fetched before they are read
 _TOGETHER = 3  # taps of a line that are taken at once
@@ -34,8 +34,13 @@ _LINES = 2  # lines of taps that the gradient for filters takes at once, where t
 
 
 def depthwise(dtype: DType, shape: Tiling, vectors: int) -> Kernel:
-    """The convolution, or a phase of the gradient for its input."""
-    return _Depthwise(dtype, shape).recorded()
+    """The convolution, or a gradient for its input that is one."""
+    return _Depthwise("depthwise", dtype, shape).recorded()
+
+
+def depthwise_phases(dtype: DType, shape: Tiling, vectors: int) -> Kernel:
+    """The gradient for the input in several phases."""
+    return _Depthwise("depthwise_phases", dtype, shape).in_phases()
 
 
 def depthwise_filters(dtype: DType, shape: Tiling, vectors: int) -> Kernel:
@@ -85,28 +90,49 @@ class _DepthwiseTile(NamedTuple):
 class _Depthwise:
     """The kernel being recorded; `v` are its arguments."""
 
-    def __init__(self, dtype: DType, shape: Tiling) -> None:
+    def __init__(self, name: str, dtype: DType, shape: Tiling) -> None:
         self.lanes, self.zero = shape.lanes, vector(dtype, shape.lanes)
         self.sums = 8 if shape.tall > 8 else 4  # that a tile has
-        self.b = b = LoopBuilder(symbol("depthwise", dtype))
-        self.v = v = arguments(b, dtype, DEPTHWISE)
-        self.next_x, self.next_y = v.step_x * v.channels, v.step_y * v.size_x * v.channels  # from tap to tap
-        self.next_z = v.step_z * v.size_y * v.size_x * v.channels
+        self.b = b = LoopBuilder(symbol(name, dtype))
+        self.memory = arguments(b, dtype, ("out", "x", "b"))
+        self.v: Arguments  # of the phase at hand
 
     def recorded(self) -> Kernel:
         """The finished kernel."""
-        b, v = self.b, self.v
+        b = self.b
+        self.begin(Arguments(**{word: b.integer() for word in DEPTHWISE}))
         with b.for_(b.start, b.stop) as number:
-            rest, run = parted(b, number, v.runs)
-            plane, y = parted(b, rest, v.places_y)
-            image, z = parted(b, plane, v.places_z)
-            corner = z * v.stride_z - v.before_z, y * v.stride_y - v.before_y
-            taps = (self.taps(corner[0], v.step_z, v.taps_z, v.size_z),
-                    self.taps(corner[1], v.step_y, v.taps_y, v.size_y))
-            self.line(_Line(b.at(v.x, image * (v.size_z * v.size_y * v.size_x * v.channels)),
-                            b.at(v.out, image * v.to_n + z * v.to_z + y * v.to_y),
-                            share(b, run, v.places_x, v.runs), corner, taps))
+            self.run(number)
         return b.finish()
+
+    def in_phases(self) -> Kernel:
+        """The same for several phases, of which the words follow their number."""
+        b, phases = self.b, self.b.integer()
+        first = len(vars(self.memory)) + 1
+        with b.for_(b.start, b.stop) as number, b.for_(0, phases) as phase:
+            at = first + phase * len(DEPTHWISE)
+            self.begin(Arguments(**{word: b.load(b.args, at + n) for n, word in enumerate(DEPTHWISE)}))
+            with b.if_(b.lt(number, self.v.lines * self.v.runs)):
+                self.run(number)
+        return b.finish()
+
+    def begin(self, v: Arguments) -> None:
+        """Takes the words of a phase."""
+        self.v = v
+        self.next_x, self.next_y = v.step_x * v.channels, v.step_y * v.size_x * v.channels  # from tap to tap
+        self.next_z = v.step_z * v.size_y * v.size_x * v.channels
+
+    def run(self, number: Scalar) -> None:
+        """A run of places of a line."""
+        b, v = self.b, self.v
+        rest, run = parted(b, number, v.runs)
+        plane, y = parted(b, rest, v.places_y)
+        image, z = parted(b, plane, v.places_z)
+        corner = z * v.stride_z - v.before_z, y * v.stride_y - v.before_y
+        taps = self.taps(corner[0], v.step_z, v.taps_z, v.size_z), self.taps(corner[1], v.step_y, v.taps_y, v.size_y)
+        self.line(_Line(b.at(self.memory.x, image * (v.size_z * v.size_y * v.size_x * v.channels)),
+                        b.at(self.memory.out, v.first_out + image * v.to_n + z * v.to_z + y * v.to_y),
+                        share(b, run, v.places_x, v.runs), corner, taps))
 
     def taps(self, first: Scalar, step: Scalar, count: Scalar, size: Scalar) -> tuple[Scalar, Scalar]:
         """The taps inside of an image of a window that begins at pixel `first`."""
@@ -163,7 +189,7 @@ class _Depthwise:
         pixel = place * v.stride_x - v.before_x + taps[0] * v.step_x
         row = (line.corner[0] + first_z * v.step_z) * v.size_y + line.corner[1] + first_y * v.step_y
         return _DepthwiseTile(b.at(line.image, (row * v.size_x + pixel) * v.channels),
-                              b.at(v.b, first_z * v.b_z + first_y * v.b_y + taps[0] * v.b_x),
+                              b.at(self.memory.b, v.first_b + first_z * v.b_z + first_y * v.b_y + taps[0] * v.b_x),
                               b.at(line.out, place * v.to_x), taps[1] - taps[0], [apart * n for n in range(places)],
                               [v.to_x * n for n in range(places)])
 

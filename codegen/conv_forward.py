@@ -242,7 +242,10 @@ class _Forward:
     def apart(self, to: Scalar, begin: ScalarLike, end: Scalar, source: Scalar | None, group: Scalar) -> None:
         """Fills pixels of groups from `group` on, which lie apart, with those of `source`, or with zeros."""
         b, v = self.b, self.v
-        count, ahead = b.minimum(v.groups - group, v.held), v.held * v.together
+        # What is read next is fetched meanwhile: the next groups of the box, or the first ones of the box below.
+        below = v.box_y * v.stride_y * v.size_x * v.channels - group * v.together
+        ahead = b.select(b.lt(group + v.held, v.groups), v.held * v.together, below)
+        count = b.minimum(v.groups - group, v.held)
         with b.for_(0, v.together, self.lanes) as n, b.for_(begin, end) as pixel:
             at_to = b.local(b.at(to, pixel * v.together + n))
             at_source = b.local(b.at(to if source is None else source, pixel * v.channels + group * v.together + n))

@@ -41,4 +41,7 @@ def _recorder(name: str) -> Callable[[DType, Tiling, int], Kernel]:
         from . import conv_grouped
         return conv_grouped.grouped_filters
     from . import conv_depthwise
-    return conv_depthwise.depthwise if name == "depthwise" else conv_depthwise.depthwise_filters
+    recorders: dict[str, Callable[[DType, Tiling, int], Kernel]] = {
+        "depthwise": conv_depthwise.depthwise, "depthwise_phases": conv_depthwise.depthwise_phases,
+        "depthwise_filters": conv_depthwise.depthwise_filters}
+    return recorders[name]

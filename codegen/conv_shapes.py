@@ -19,9 +19,10 @@ columns are `b_n` apart. x has `groups` of channels `x_g` apart, the result `to_
 steps in the result; then how many `images` there are; and boxes of places, of `box_n` images by `box_z` by `box_y` by
 `box_x`, `boxes_z` .. of them along each axis. The columns are parted in `pieces`. That makes so many `units`, boxes,
 groups and pieces; the range numbers `parts`, even runs of units. `place_n` is what `x_n` is, but in what is copied of
-x, if it is, and so are `x_z` .. `x_x`. If it is, `work` is not 0 but the address of work memory, of which each part
-takes `box_n` times `room` elements; `cover_z` .. are the pixels of an image that a box covers, of `channels` elements
-each, `size_z` .. an image's, `before_z` .. those of padding before, `stride_z` .. those from one window to the next.
+x, if it is, and so are `x_z` .. `x_x` and `x_g`. If it is, `work` is not 0 but the address of work memory, of which
+each part takes `room` elements; `cover_z` .. are the pixels of an image that a box covers, `size_z` .. an image's,
+`before_z` .. those of padding before, `stride_z` .. those from one window to the next. Of the `channels` of a pixel,
+`together` lie beside each other in what is copied: all, or a group's, and then `held` groups are copied at once.
 
 `panels` packs B into the result; its range numbers groups, blocks of BLOCK rows, and panels of `width` columns, each of
 which takes `size` elements: for PACKED, `panel_size`. If `flags` is not 0, a number for each panel is written from that
@@ -69,7 +70,7 @@ REPEATS = (1, 2, 4, 8)  # elements of a window that vectors of `conv_grouped.py`
 # columns, or elements of a window in a vector.
 KERNELS = {**{f"{name}_{vectors}": (name, vectors) for name in ("forward", "inside", "filters")
               for vectors in (1, VECTORS)},
-           **{name: (name, VECTORS) for name in ("panels", "depthwise", "depthwise_filters")},
+           **{name: (name, VECTORS) for name in ("panels", "depthwise", "depthwise_phases", "depthwise_filters")},
            **{f"narrow_{columns}": ("narrow", columns) for columns in NARROW},
            **{f"grouped_filters_{repeats}": ("grouped_filters", repeats) for repeats in REPEATS}}
 PARTS = {name: (name,) for name in KERNELS}
@@ -85,6 +86,7 @@ _BESIDE = 512  # bytes of a pixel that are copied together
 _HIGH = 98  # places of a box by which much of filters is read, at least
 _FEW = 2  # boxes that pack filters themselves
 _PARTS = 64  # of all boxes, at most: each may need memory
+_SELDOM = 16  # runs of `forward`, of which another kernel leaves it one
 _UNITS = 32  # boxes, or shares, that are worth having
 _TILES = 10  # of a stretch, at most
 # What units of `filters` cost, in cycles for each place: finding it, and packing a row of a panel.
@@ -274,6 +276,8 @@ def forward(w: Geometry, outputs: int, groups: int, dtype: DType, filters: Filte
     width = -(-panels // parting) * panel_width(shape, False) if parting > 1 else columns
     each = images * math.prod(box) * _weight(k, width)
     weight = each * dm.maximum(units, _PARTS) // _PARTS + 1  # units over parts, without dividing by an unknown size
+    if unless:
+        weight = weight // _SELDOM + 1
     begin_out = sum(f * s for f, s in zip(first, steps, strict=True))
     return Cut(_kernel("forward", columns, shape), integers, parts, weight, parts * room, begin, begin_out,
                lying.first, packs)

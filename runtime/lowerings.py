@@ -135,10 +135,10 @@ def _depthwise(p: Placer, w: Geometry, filters: tuple[int, ...]) -> None:
         p.change(sums, *_cut(sums, x, y, of_channels.filters(w, compute)))
         p.give(sums)
         return
-    cuts = [of_channels.backward(w, phase, _threads()) for phase in phases] or [of_channels.forward(w, _threads())]
+    cut = of_channels.backward(w, phases, _threads()) if phases else of_channels.forward(w, _threads())
     every = name == "conv" or len(phases) == math.prod(w.strides)  # else no tap falls on some pixels
     out = p.target(compute) if every else p.zeros(compute)
-    p.fill([out], *[run for cut in cuts for run in _cut(out, x, y, cut)])
+    p.fill([out], *_cut(out, x, y, cut))
     p.give(out)
 
 

@@ -112,8 +112,8 @@ def test_lockstep_gives_the_same_bits(shape, case, threads, monkeypatch):
     in_lockstep(conv_depthwise_shapes.forward(g, threads), shape, out, x, w)
     np.testing.assert_array_equal(out, y)
     out = np.zeros_like(x)
-    for phase in conv_shapes.backward(g, g.channels):
-        in_lockstep(conv_depthwise_shapes.backward(g, phase, threads), shape, out, ct, w)
+    phases = conv_shapes.backward(g, g.channels)
+    in_lockstep(conv_depthwise_shapes.backward(g, phases, threads), shape, out, ct, w)
     np.testing.assert_array_equal(out, of_x)
     sums = np.zeros(w.shape)
     in_lockstep(conv_depthwise_shapes.filters(g, dt.float32), shape, sums, x, ct)
