@@ -48,6 +48,7 @@ class PlacedCall:
         """
         self._traced, self._program, self._asked = traced, program, asked
         self._gpu, self._request = program.gpu, devices.Request("GPU", program.gpu.index)
+        self._tensor_cores = devices.tensor_cores()
         self._arguments, self._count, self._captured = arguments, len(arguments), captured
         self._variables: list[Variable | weakref.ref[Variable]] = [
             c for c in traced._captures if not isinstance(c, Tensor)]
@@ -64,7 +65,8 @@ class PlacedCall:
         """
         request = devices.requested()
         if (request is None and self._asked) or (request is not None and request != self._request) or (
-                len(args) != self._count or record.active.get() or watching.watchers or devices.logs_placement()):
+                len(args) != self._count or record.active.get() or watching.watchers or
+                devices.logs_placement() or devices.tensor_cores() is not self._tensor_cores):
             return NotImplemented
         memory = self._given(args)
         if memory is None:
