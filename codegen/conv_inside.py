@@ -30,7 +30,7 @@ def inside(dtype: DType, shape: Tiling, vectors: int) -> Kernel:
     return _Inside(dtype, shape, vectors).recorded()
 
 
-class _LinePlaces(NamedTuple):
+class _InsidePlaces(NamedTuple):
     """Some places of a line, of some images.
 
     images, along: how many. corner: the pixel at which the window of the first place begins, along each axis. source,
@@ -93,7 +93,7 @@ class _Inside:
                     self.panel(places, block, panel, b.at(filters, (index * self.panels + panel) * self.size))
         return b.finish()
 
-    def places(self, number: Scalar, group: Scalar) -> _LinePlaces:
+    def places(self, number: Scalar, group: Scalar) -> _InsidePlaces:
         """The places of a box, for a group."""
         b, v = self.b, self.v
         rest, run = parted(b, number, v.boxes_x)
@@ -103,7 +103,7 @@ class _Inside:
         corner = z * v.stride_z - v.before_z, y * v.stride_y - v.before_y, x * v.stride_x - v.before_x
         pixel = (corner[0] * v.size_y + corner[1]) * v.size_x + corner[2]
         images = b.minimum(v.images - n, v.box_n)
-        return _LinePlaces(images, b.minimum(v.out_x - x, v.box_x), corner,
+        return _InsidePlaces(images, b.minimum(v.out_x - x, v.box_x), corner,
                        b.at(v.x, n * self.image + pixel * v.channels + group * v.inner),
                        b.at(v.out, group * v.to_g + n * v.to_n + z * v.to_z + y * v.to_y + x * v.to_x),
                        (taps_inside(b, corner[0], v.taps_z, v.step_z, v.size_z),
@@ -116,7 +116,7 @@ class _Inside:
             for table, step in ((self.from_x, self.image), (self.to, self.v.to_n)):
                 b.store(table, n, b.minimum(n, images - 1) * step)
 
-    def panel(self, of: _LinePlaces, block: _InsideBlock, number: Scalar, right: Scalar) -> None:
+    def panel(self, of: _InsidePlaces, block: _InsideBlock, number: Scalar, right: Scalar) -> None:
         """The tiles of a box beside a panel of B."""
         b, v = self.b, self.v
         column = number * self.width
@@ -151,7 +151,7 @@ class _Inside:
                                       (source, b.at(self.from_x, at), *middle, old, mask, target, b.at(self.to, at),
                                        count, columns))
 
-    def inside(self, of: _LinePlaces, block: _InsideBlock, across: tuple[Scalar, Scalar]) -> None:
+    def inside(self, of: _InsidePlaces, block: _InsideBlock, across: tuple[Scalar, Scalar]) -> None:
         """Fills in the lines of a block that lie inside."""
         b, v = self.b, self.v
         end = block.begin + block.depth
