@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +130,4 @@ def test_kernels_assemble(shape: WarpShape, architecture: str, tmp_path: Path) -
               "filters": gpu_conv.filters(dt.float32, shape, (1, 3, 3), False)}
     said = assembled(ptx.text(table), tmp_path, architecture)
     assert said.count("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads") == len(table)
+    assert max(int(n) for n in re.findall(r"Used (\d+) registers", said)) * shape.threads <= 65536
