@@ -17,7 +17,7 @@ from twofold.codegen import backend, gpu_lowerings
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
 
-from . import cuda_device, devices
+from . import cuda_device, tensor_cores
 from .cuda_device import DeviceArray, Gpu
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class CUDA(backend.Backend):
     is_host = False
     own = gpu_lowerings.LOWERINGS
 
-    def __init__(self, gpu: Gpu, tensor_cores: bool) -> None:
-        self.gpu, self.tensor_cores = gpu, tensor_cores
+    def __init__(self, gpu: Gpu, fast: bool) -> None:
+        self.gpu, self.tensor_cores = gpu, fast
 
     def prepare(self) -> None:
         from twofold.codegen import planner  # noqa: F401 - registers the lowerings of all backends
@@ -93,8 +93,8 @@ class CUDA(backend.Backend):
 
 
 @functools.lru_cache(64)
-def _of(gpu: Gpu, tensor_cores: bool) -> CUDA:
-    return CUDA(gpu, tensor_cores)
+def _of(gpu: Gpu, fast: bool) -> CUDA:
+    return CUDA(gpu, fast)
 
 
 def backend_of(index: int) -> CUDA:
@@ -106,7 +106,7 @@ def backend_of(index: int) -> CUDA:
     gpu = cuda_device.gpu(index)
     if gpu is None:
         raise RuntimeError(f"GPU:{index} is not available")
-    return _of(gpu, devices.tensor_cores() and gpu.capability >= _TENSOR_CORES)
+    return _of(gpu, tensor_cores.enabled() and gpu.capability >= _TENSOR_CORES)
 
 
 def index_of(memory: np.ndarray | DeviceArray) -> int | None:

@@ -21,15 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = ["PhysicalDevice", "LogicalDevice", "Request", "details", "device", "full_name", "log_placement",
            "logs_placement", "logical_devices", "memory_info", "number_of", "physical_devices", "placed", "require_gpu",
-           "requested", "reset_memory_stats", "soft_placement", "set_soft_placement", "tensor_cores",
-           "enable_tensor_cores", "when_asked", "FULL_NAME"]
+           "requested", "reset_memory_stats", "soft_placement", "set_soft_placement", "when_asked", "FULL_NAME"]
 
 _TASK = "/job:localhost/replica:0/task:0"
 FULL_NAME = f"{_TASK}/device:CPU:0"
 _NAME = re.compile(r"(?:/job:\w+)?(?:/replica:\d+)?(?:/task:\d+)?/?(?:device:)?"
                    r"(?P<kind>cpu|gpu)(?::(?P<index>\d+|\*))?", re.IGNORECASE)
 _soft = True
-_tensor_cores = False
 _logged = False  # whether it is told where what runs
 _starters: list[Callable[[], None]] = []
 
@@ -88,21 +86,6 @@ def set_soft_placement(enabled: bool) -> None:
     """Choose whether a missing device is replaced by the CPU or is an error."""
     global _soft
     _soft = bool(enabled)
-
-
-def tensor_cores() -> bool:
-    """Whether products of floats on GPUs may be as tensor cores give them (`enable_tensor_cores`)."""
-    return _tensor_cores
-
-
-def enable_tensor_cores(enabled: bool) -> None:
-    """Choose whether matrix products and convolutions on GPUs run on tensor cores: those of float32 rounded to TF32,
-    those of float16 and bfloat16 with exact products, all with sums of no fixed order. By default they do not.
-
-    It counts for what is first run afterwards; functions that ran may go on as they were compiled.
-    """
-    global _tensor_cores
-    _tensor_cores = bool(enabled)
 
 
 def require_gpu(index: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold._front.namespace import publish
-from twofold.runtime import devices, threads
+from twofold.runtime import devices, tensor_cores, threads
 from twofold.tracer import options
 
 from ._front.api import public
@@ -77,8 +77,8 @@ class experimental:
     get_memory_info = staticmethod(public(devices.memory_info))
     reset_memory_stats = staticmethod(public(devices.reset_memory_stats))
     get_device_details = staticmethod(public(devices.details))
-    enable_tensor_float_32_execution = staticmethod(public(devices.enable_tensor_cores))
-    tensor_float_32_execution_enabled = staticmethod(public(devices.tensor_cores))
+    enable_tensor_float_32_execution = staticmethod(public(tensor_cores.enable))
+    tensor_float_32_execution_enabled = staticmethod(public(tensor_cores.enabled))
 
     @staticmethod
     def set_memory_growth(device: Any, enable: bool) -> None:

@@ -103,7 +103,7 @@ def test_convolutions_of_parts_and_of_single_pixels() -> None:
     check(f, tensor(0, 2, 4, 5, 8), tensor(1, 1, 1, 8, 12), tensor(2, 12), steps=1)
 
 
-@pytest.mark.parametrize("sizes", [(256, 300, 256), (64, 64, 64), (4096, 4096, 4096), (300, 300, 8)], ids=str)
+@pytest.mark.parametrize("sizes", [(64, 64, 64), (4096, 4096, 4096)], ids=str)
 @pytest.mark.parametrize("dtype", [tf.float32, tf.bfloat16], ids=lambda d: d.name)
 def test_kernels_assemble(sizes: tuple[int, int, int], dtype: Any, tmp_path: Path) -> None:
     """No registers are spilled beside those of the largest tiles."""

@@ -339,8 +339,8 @@ def test_tensor_cores_are_asked_for(fake: Any) -> None:
     """Compiled and op by op, products are rounded then, and exact otherwise."""
     x, w = some(40, 24), some(24, 40, seed=1)
     exact, far = tf.matmul(x, w), 2.0 ** -9 * tf.matmul(tf.abs(x), tf.abs(w))
-    ways = (tf.matmul, tf.function(tf.matmul))
     for enabled in (False, True, False):
+        ways = (tf.matmul, tf.function(tf.matmul))
         tf.config.experimental.enable_tensor_float_32_execution(enabled)
         assert tf.config.experimental.tensor_float_32_execution_enabled() is enabled
         try:
