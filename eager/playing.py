@@ -78,9 +78,16 @@ def _add_values(entries: Sequence[Entry], numbers: set[int]) -> None:
     """Add to the numbers of sources those of the values that they are other names of, since uses of these count too."""
     for op, attrs, ins, outs, _, _ in reversed(entries):
         if attrs is CONTINUES and not numbers.isdisjoint(outs) and hasattr(op, "joined"):
-            more = [(outs[k], ins[at] if at >= 0 else outs[-1 - at]) for k, at, _ in op.joined()]
+            more = [(name, value) for name, value, _ in _joined(op, ins, outs)]
             while values := {value for name, value in more if name in numbers} - numbers - {0}:
                 numbers |= values
+
+
+def _joined(op: Any, ins: Sequence[int], outs: Sequence[int]) -> list[tuple[int, int, Holds]]:
+    """The numbers of results that may be other values, those of these, and the conditions; further results that nobody
+    has told of, since the tape has given its entries away, have no part in anything."""
+    return [(outs[k], ins[at] if at >= 0 else outs[-1 - at], holds) for k, at, holds in op.joined()
+            if max(k, -1 - at) < len(outs)]
 
 
 def play(way: Path, cts: CotangentsByNumber, free: bool) -> list[Tensor | None]:
@@ -271,10 +278,9 @@ def _sums(entries: Sequence[Entry], wanted: set[int], cts: CotangentsByNumber) -
     sums: Sums[int, Any] = Sums({}, lambda n: specs[n])
     for op, _, ins, outs, _, _ in constructs:
         specs.update([*zip(ins, op.inputs, strict=True), *zip(outs, op.outputs, strict=False)])
-        for k, at, holds in op.joined():
-            value = ins[at] if at >= 0 else outs[-1 - at]
-            if value in wanted and outs[k] and not (op.only_names and sums.is_joined(outs[k], value)):
-                sums.join(outs[k], value, holds)
+        for name, value, holds in _joined(op, ins, outs):
+            if value in wanted and name and not (op.only_names and sums.is_joined(name, value)):
+                sums.join(name, value, holds)
     for n, ct in cts.items():  # the targets' first cotangents count for their other names, too
         sums.add(n, ct)
     return sums

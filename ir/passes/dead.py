@@ -117,11 +117,12 @@ def _prune_while(node: g.Node, live: list[int]) -> bool:
 
 
 def _reads(region: g.Graph, outputs: Iterable[g.Value]) -> list[g.Value]:
-    """The inputs of a region that these outputs of it, and what must stay, depend on."""
-    live = set(outputs)
+    """The inputs of a region that these outputs of it, and what stays anyway, depend on."""
+    live, sizes = set(outputs), _Sizes(region)
     for node in reversed(region.nodes):
-        if not live.isdisjoint(node.outputs) or must_stay(node):
+        if _needed(node, live) or sizes.needs(node):
             live.update(node.inputs)
+            sizes.read(node)
     return [v for v in region.inputs if v in live]
 
 

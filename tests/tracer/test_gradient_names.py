@@ -374,6 +374,22 @@ def named_after_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return p * q * r
 
 
+def source_of_a_side(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """A source that a side computes by a loop, some rounds of which hand on what they get."""
+    q = b
+    with tf.GradientTape() as tape:
+        tape.watch(b)
+        if n > 0:
+            s = u = tf.sin(b)
+            for i in tf.range(3):
+                if i < n:
+                    s = s * s * b
+            q = tf.cumsum(s * u)
+        z = tf.maximum(q, b * 0.5)
+    p, r = tape.gradient(z, [q, b], unconnected_gradients="zero")
+    return p * r * b
+
+
 def named_between(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     """While the tape does not record."""
     with tf.GradientTape(persistent=True) as tape:
@@ -414,7 +430,7 @@ kept = tf.Variable(tf.zeros([40]), trainable=False)
 BEFORE_TAPES = [chosen_before_a_tape, sources_before_a_tape, rounds_before_a_tape, two_results_before_a_tape,
                 tape_within_rounds, watched_late, sources_that_are_names, tape_around_a_tape, call_before_a_tape,
                 variable_before_a_tape, sources_of_late_branches, named_after_a_tape,
-                named_between]
+                source_of_a_side, named_between]
 
 CASES = [*BEFORE_TAPES, replaced_in_all_rounds, replaced_in_rounds, replaced_by_another, replaced_by_two,
          sized_by_a_call, become_one, as_cells, become_outside, sometimes, nested_rounds, best, array, growing,

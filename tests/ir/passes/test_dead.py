@@ -66,6 +66,47 @@ graph f(%0: f32[n]) {
 }""")
 
 
+def test_what_brings_a_size_in_a_round_keeps_what_it_reads():
+    """A round speaks of the size alone; what it is found in is carried."""
+    check(remove_dead, """
+graph f(%0: f32[n], %1: i32[]) {
+  %2 = constant 0 : i64[]
+  %3, %4, %5, %6 = while(%0, %1, %2, %0) {carried: 4, trips: none} : f32[n], i32[], i64[], f32[n] {
+    graph test(%0: f32[n], %1: i32[], %2: i64[], %3: f32[n]) { %4 = constant 5 : i32[] %5 = less(%1, %4) : i1[]
+      return %5 }
+    graph body(%0: f32[n], %1: i32[], %2: i64[], %3: f32[n]) {
+      %4 = constant 1 : i32[]
+      %5 = add(%1, %4) : i32[]
+      %6 = is_nan(%0) : i1[n]
+      %7 = nonzero(%6) : i64[b,1]
+      %8 = size_of() {size: b, dtype: i64} : i64[]
+      %9 = sin(%0) : f32[n]
+      %10 = cos(%3) : f32[n]
+      return %9, %5, %8, %10
+    }
+  }
+  return %5
+}
+---
+graph f(%0: f32[n], %1: i32[]) {
+  %2 = constant 0 : i64[]
+  %3, %4, %5 = while(%0, %1, %2) {carried: 3, trips: none} : f32[n], i32[], i64[] {
+    graph test(%0: f32[n], %1: i32[], %2: i64[]) { %3 = constant 5 : i32[] %4 = less(%1, %3) : i1[]
+      return %4 }
+    graph body(%0: f32[n], %1: i32[], %2: i64[]) {
+      %3 = constant 1 : i32[]
+      %4 = add(%1, %3) : i32[]
+      %5 = is_nan(%0) : i1[n]
+      %6 = nonzero(%5) : i64[b,1]
+      %7 = size_of() {size: b, dtype: i64} : i64[]
+      %8 = sin(%0) : f32[n]
+      return %8, %4, %7
+    }
+  }
+  return %5
+}""")
+
+
 def test_results_and_operands_of_cond():
     check(remove_dead, """
 graph f(%0: i1[], %1: f32[n], %2: f32[]) {
