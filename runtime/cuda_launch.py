@@ -76,8 +76,11 @@ class RowError(Exception):
     """The driver refuses row number `row`; `error` is what users see where nobody knows more."""
 
     def __init__(self, row: int, error: OpError) -> None:
-        super().__init__(str(error))
+        super().__init__(row, error)
         self.row, self.error = row, error
+
+    def __str__(self) -> str:
+        return str(self.error)
 
 
 class Launcher:

@@ -43,7 +43,7 @@ class MisplacedDirective(ValueError):
         line: its line.
     """
 
-    def __init__(self, message: str, line: int) -> None:
+    def __init__(self, message: str, line: int = 0) -> None:
         super().__init__(message)
         self.line = line
 

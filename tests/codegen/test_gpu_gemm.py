@@ -181,8 +181,8 @@ def test_which_tiles_are_chosen() -> None:
 
 
 # -- code -------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("dtype", "shape"), EVERY, **names)
-@pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
+@pytest.mark.parametrize(("dtype", "shape", "architecture"),
+                         [*[(*one, "sm_90") for one in EVERY], *[(*one, "sm_75") for one in EVERY[::4]]], **names)
 def test_kernels_assemble(dtype: DType, shape: TileShape, architecture: str, tmp_path: Path) -> None:
     cases = {"plain": ((INNER, OUTER), 0, False), "turned": ((OUTER, INNER), 2, True),
              "apart": ((APART, APART), 1, True)}

@@ -45,12 +45,18 @@ def test_each_exception_is_what_it_was() -> None:
     assert len(classes) > 35
     from twofold.ir.dims import BroadcastError
     from twofold.runtime.calls import NodeFailure
+    from twofold.runtime.cuda_launch import RowError
     for cls in classes:
         error: Any
         if cls is BroadcastError:
             error = BroadcastError(1, (2, 3), ((1, 2), (1, 3)))
         elif cls is NodeFailure:
             error = NodeFailure("gather", None, "an index")
+        elif cls is RowError:
+            made = pickle.loads(pickle.dumps(RowError(3, tf.errors.InternalError(None, "matmul", "it is refused"))))
+            assert type(made) is RowError and made.row == 3 and type(made.error) is tf.errors.InternalError
+            assert str(made) == str(made.error) and "it is refused" in str(made)
+            continue
         elif cls is ChoiceNeeded:
             made = pickle.loads(pickle.dumps(ChoiceNeeded(tf.constant(1), None, "axis")))
             assert type(made) is SymbolicOperand and "axis must be known" in str(made)
