@@ -106,21 +106,7 @@ def play(way: Path, cts: CotangentsByNumber, free: bool) -> list[Tensor | None]:
         at -= 1
         op, attrs, ins, outs, inputs, outputs = entries.pop() if free else entries[at]
         if attrs is CONTINUES:
-            output_cts = [get(n) if n in starts else pop(n) for n in outs]
-            if missing:
-                output_cts = [NOTHING if ct is None and n in missing else ct
-                              for n, ct in zip(outs, output_cts, strict=True)]
-            if any(ct is not None for ct in output_cts):
-                places = _first_places(ins, wanted)
-                so_far = [cts.get(n) if places.get(n) == at else None for at, n in enumerate(ins)]
-                links = [Link(at, places[n], _always) for at, n in enumerate(ins) if places.get(n, at) != at]
-                totals = op(output_cts, so_far, links)
-                for n, at_first in places.items():
-                    total = totals[at_first]
-                    if total is NOTHING:
-                        missing.add(n)
-                    elif total is not None:
-                        cts[n] = total
+            _play_continued(op, ins, [get(n) if n in starts else pop(n) for n in outs], outs, wanted, cts, missing)
             continue
         if len(outs) == 1:
             n = outs[0]
@@ -130,7 +116,7 @@ def play(way: Path, cts: CotangentsByNumber, free: bool) -> list[Tensor | None]:
                     missing.update(wanted.intersection(ins))
                 continue
             if follows:
-                output_cts = [ct]
+                output_cts: list[Any] = [ct]
             if attrs is None:
                 input_cts = op((ct,))
             elif op is ops.select:
@@ -153,8 +139,7 @@ def play(way: Path, cts: CotangentsByNumber, free: bool) -> list[Tensor | None]:
                 part = needed(part)
                 if part is NOTHING:
                     missing.add(n)
-                    continue
-                if part is None:
+                if part is NOTHING or part is None:
                     continue
             before = cts.get(n)
             if before is not None:
@@ -165,6 +150,26 @@ def play(way: Path, cts: CotangentsByNumber, free: bool) -> list[Tensor | None]:
     totals = [get(ns[0]) if len(ns) == 1 else _sum([ct for n in ns if (ct := get(n)) is not None]) for ns in numbers]
     return [NOTHING if total is None and not missing.isdisjoint(ns) else total
             for total, ns in zip(totals, numbers, strict=True)] if missing else totals
+
+
+def _play_continued(op: Any, ins: Sequence[int], output_cts: list[Any], outs: Sequence[int], wanted: set[int],
+                    cts: CotangentsByNumber, missing: set[int]) -> None:
+    """Plays an entry that continues the sums so far of what it reads, which are in `cts`, as does a compiled function;
+    `missing` are the numbers whose cotangents are `NOTHING`."""
+    if missing:
+        output_cts = [NOTHING if ct is None and n in missing else ct for n, ct in zip(outs, output_cts, strict=True)]
+    if all(ct is None for ct in output_cts):
+        return
+    places = _first_places(ins, wanted)
+    so_far = [cts.get(n) if places.get(n) == at else None for at, n in enumerate(ins)]
+    links = [Link(at, places[n], _always) for at, n in enumerate(ins) if places.get(n, at) != at]
+    totals = op(output_cts, so_far, links)
+    for n, at_first in places.items():
+        total = totals[at_first]
+        if total is NOTHING:
+            missing.add(n)
+        elif total is not None:
+            cts[n] = total
 
 
 def _taken(ct: Tensor, inputs: Sequence[Any]) -> list[Any]:

@@ -516,8 +516,7 @@ class LoopPullback(Pullback):
         lin, node, count = self.lin, self.node, self.count
         body = Graph(node.regions[1].name + "_grad")
         body.guards = guards_within(lin, back)
-        stacks = {s.residual: s for s in self.stacks}
-        need = self._needed(back)
+        stacks, need = {s.residual: s for s in self.stacks}, self._needed(back)
         carried: list[AnyTensor] = [node.outputs[count]]
         at = body.add_input((), dt.int64)
         offsets: dict[int, Value] = {}
@@ -535,22 +534,8 @@ class LoopPullback(Pullback):
             carried += [after_all[k], *[b.lift(x) for x in place]]
             identity, *own_place = [body.add_input((), dt.int64) for _ in range(3)]
             later[k] = identity, ValuePlace(*own_place)
-        cotangents: list[Value] = []
-        bound: set[str] = set()
-        sum_of: dict[int, Value] = {}  # what first rounds begin with
-        for i in chosen(range(count), seeds):
-            ct = results[i][0]
-            carried.append(nothing(node.outputs[i]) if ct is None else
-                           present(ct, self._own(i, ends)) if i in ends else ct)
-            dims = tuple([self._size_around(after, before, bound) for after, before
-                          in zip(lin.forward.outputs[i].dims, lin.forward.inputs[i].dims, strict=True)])
-            cotangents.append(body.add_input(dims, node.outputs[i].dtype, "ct"))
-        for i in totals:
-            like = lin.forward.inputs[i]
-            start = starts[i]
-            carried.append(start if start is not None else nothing(like))
-            sum_of[i] = body.add_input(like.dims, like.dtype, "ct")
-            cotangents.append(sum_of[i])
+        sums, cotangents, sum_of = self._carried_sums(body, seeds, totals, results, starts, ends)
+        carried += sums
         flags: dict[int, Value] = {}  # whether what is carried has a cotangent, and rounds have added to totals
         for i in conditional:
             ct, begins = results[i] if i < count else (None, None)
@@ -561,21 +546,8 @@ class LoopPullback(Pullback):
         residuals = [n for n in need if n not in self.past]
         operands: list[AnyTensor] = [self._kept(n, stacks) for n in residuals]
         sources = {n: body.add_input(x.dims, x.dtype) for n, x in zip(residuals, operands, strict=True)}
-        first: dict[int, Value] = {}  # what operands were before the loop
-        pasts: dict[int, Past] = {}
-        for i in sorted({*[self.past[n][0] for n in need if n in self.past], *located}):
-            stack = self.pasts[i]
-            own_past = [node.outputs[stack.place], node.outputs[i]]
-            own_past += [node.outputs[stack.starts]] if stack.starts is not None else []
-            operands += own_past
-            past = [body.add_input(v.dims, v.dtype) for v in own_past]
-            like = lin.forward.inputs[i]
-            size = dm.numel(like.dims) + self._lead(like)
-            pasts[i] = Past(past[0], past[1], past[2] if len(past) > 2 else None, size, like)
-            for at_first in self._first_values(i) if i in located else (i,):
-                if at_first not in first:
-                    operands.append(self._operand(at_first))
-                    first[at_first] = body.add_input(operands[-1].dims, operands[-1].dtype)
+        earlier, pasts, first = self._past_values(body, need, located)
+        operands += earlier
         total = None
         if pasts:
             operands.append(node.outputs[count])
@@ -597,6 +569,53 @@ class LoopPullback(Pullback):
             body.outputs = self._round(inner, back, at, offsets, sources, stacks, cotangents, seeds,  # type: ignore
                                        holds, sum_of, Pasts(places, pasts, first, later, total), identities, flags)
         return carried, operands, [is_positive(node.regions[0].name + "_grad", body.inputs), body]
+
+    def _carried_sums(self, body: Graph, seeds: Mask, totals: list[int], results: Starts,
+                      starts: Sequence[AnyTensor | None], ends: dict[int, Value]
+                      ) -> tuple[list[AnyTensor], list[Value], dict[int, Value]]:
+        """The cotangents of what the loop gives and the sums of its other operands: as they begin, as inputs of a
+        round, and of the latter with what first rounds begin."""
+        lin, node = self.lin, self.node
+        carried: list[AnyTensor] = []
+        cotangents: list[Value] = []
+        bound: set[str] = set()
+        sum_of: dict[int, Value] = {}
+        for i in chosen(range(self.count), seeds):
+            ct = results[i][0]
+            carried.append(nothing(node.outputs[i]) if ct is None else
+                           present(ct, self._own(i, ends)) if i in ends else ct)
+            dims = tuple([self._size_around(after, before, bound) for after, before
+                          in zip(lin.forward.outputs[i].dims, lin.forward.inputs[i].dims, strict=True)])
+            cotangents.append(body.add_input(dims, node.outputs[i].dtype, "ct"))
+        for i in totals:
+            like, start = lin.forward.inputs[i], starts[i]
+            carried.append(start if start is not None else nothing(like))
+            sum_of[i] = body.add_input(like.dims, like.dtype, "ct")
+            cotangents.append(sum_of[i])
+        return carried, cotangents, sum_of
+
+    def _past_values(self, body: Graph, need: list[int], located: list[int]
+                     ) -> tuple[list[AnyTensor], dict[int, Past], dict[int, Value]]:
+        """What carried values were in earlier rounds: operands, with those by number as a round finds them, and what
+        they were before the loop."""
+        node = self.node
+        operands: list[AnyTensor] = []
+        first: dict[int, Value] = {}
+        pasts: dict[int, Past] = {}
+        for i in sorted({*[self.past[n][0] for n in need if n in self.past], *located}):
+            stack = self.pasts[i]
+            own_past = [node.outputs[stack.place], node.outputs[i]]
+            own_past += [node.outputs[stack.starts]] if stack.starts is not None else []
+            operands += own_past
+            past = [body.add_input(v.dims, v.dtype) for v in own_past]
+            like = self.lin.forward.inputs[i]
+            size = dm.numel(like.dims) + self._lead(like)
+            pasts[i] = Past(past[0], past[1], past[2] if len(past) > 2 else None, size, like)
+            for at_first in self._first_values(i) if i in located else (i,):
+                if at_first not in first:
+                    operands.append(self._operand(at_first))
+                    first[at_first] = body.add_input(operands[-1].dims, operands[-1].dtype)
+        return operands, pasts, first
 
     def _needed(self, back: Backward) -> list[int]:
         """The numbers of the residuals that the gradient of a round reads, of those that these may be, and of those
@@ -646,29 +665,8 @@ class LoopPullback(Pullback):
         """One round of the gradient; gives the next carried values."""
         lin = self.lin
         at = ops.subtract(rounds, 1)
-        values: dict[int, Value] = {}
-        after: dict[int, Value] = {}
         bound = {name for v in cotangents for name in symbols.alone(v.dims)}  # by the cotangents
-        names = {n: name for name, n in lin.sizes.items()}
-        for n in sorted(sources, key=lambda n: (n not in names, n in self.held)):  # sizes first
-            if n in self.held:
-                value = lin.residuals[n]
-                attrs = {"dims": value.dims, "told": 1, "begins": True}
-                values[n] = inner.construct(g.POP, (sources[n], values[self.held[n].at]), attrs, (value,))[0]
-            elif n not in stacks:
-                values[n] = sources[n]
-            else:
-                value = lin.residuals[n]
-                lead = self._lead(value)
-                size = dm.numel(value.dims) + lead
-                start = ops.multiply(at, size) if n not in offsets else ops.subtract(offsets[n], size)
-                if n in offsets:
-                    after[n] = start
-                attrs = {"dims": value.dims, "told": lead} if lead else {"dims": value.dims}
-                start = ops.add(start, lead) if lead else start
-                values[n] = inner.construct(g.POP, (sources[n], start), attrs, (value,))[0]
-            if n in names and names[n] not in bound:
-                inner.construct(g.BIND, (values[n],), {"symbol": names[n]}, ())
+        values, after = self._popped(inner, at, offsets, sources, stacks, bound)
         identity = {i: inner.construct(g.POP, (stack, at), {"dims": ()}, (spec((), dt.int64),))[0]
                     for i, stack in identities.items()}
         places = pasts.before(at, identity)
@@ -702,6 +700,35 @@ class LoopPullback(Pullback):
         located = [x for i, place in places.items() for x in (identity[i], *map(inner.value, place))]
         return [at, *[after[n] for n in offsets], *located, *carried,
                 *[r for r in results[self.count:] if r is not None], *after_round]
+
+    def _popped(self, inner: Builder, at: Value, offsets: dict[int, Value], sources: dict[int, Value],
+                stacks: dict[int, ResidualStack], bound: set[str]) -> tuple[dict[int, Value], dict[int, Value]]:
+        """The residuals of round `at`, with their sizes bound that are not yet, and where those of the round before
+        end whose sizes differ."""
+        lin = self.lin
+        values: dict[int, Value] = {}
+        after: dict[int, Value] = {}
+        names = {n: name for name, n in lin.sizes.items()}
+        for n in sorted(sources, key=lambda n: (n not in names, n in self.held)):  # sizes first
+            if n in self.held:
+                value = lin.residuals[n]
+                attrs = {"dims": value.dims, "told": 1, "begins": True}
+                values[n] = inner.construct(g.POP, (sources[n], values[self.held[n].at]), attrs, (value,))[0]
+            elif n not in stacks:
+                values[n] = sources[n]
+            else:
+                value = lin.residuals[n]
+                lead = self._lead(value)
+                size = dm.numel(value.dims) + lead
+                start = ops.multiply(at, size) if n not in offsets else ops.subtract(offsets[n], size)
+                if n in offsets:
+                    after[n] = start
+                attrs = {"dims": value.dims, "told": lead} if lead else {"dims": value.dims}
+                start = ops.add(start, lead) if lead else start
+                values[n] = inner.construct(g.POP, (sources[n], start), attrs, (value,))[0]
+            if n in names and names[n] not in bound:
+                inner.construct(g.BIND, (values[n],), {"symbol": names[n]}, ())
+        return values, after
 
     def _first_values(self, i: int) -> list[int]:
         """The places of the operands that a carried value may be in some round."""

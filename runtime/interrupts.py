@@ -100,9 +100,19 @@ def _module() -> ir.Module:
     A state is, in 64-bit words, how many rounds to the next poll, how many there were since the last, when that was,
     and when signals were looked at.
     """
-    from .emit import Code, i32, i64, new_module, ptr, void
+    from .emit import new_module
 
     module = new_module("interrupts")
+    _poll(module)
+    _poll_first(module)
+    _raised(module)
+    return module
+
+
+def _poll(module: ir.Module) -> None:
+    """Looks at signals where that is due, and says after how many rounds to ask again."""
+    from .emit import Code, i32, i64, ptr, void
+
     c = Code(module, "poll", i64, [ptr, ptr])
     words, state = c.fn.args
     go, look, main, failed, on = (c.fn.append_basic_block(n) for n in ("go", "look", "main", "failed", "on"))
@@ -148,13 +158,17 @@ def _module() -> ir.Module:
     c.ret(i64(0))
     c.position_at_end(failed)
     c.ret(i64(INTERRUPTED))
-    _poll_first(module)
+
+
+def _raised(module: ir.Module) -> None:
+    """Hands the exception that was fetched back to Python."""
+    from .emit import Code, i64, ptr, void
+
     r = Code(module, "raised", i64, [ptr])
     words = r.fn.args[0]
     restore, *error = (r.load(r.word(words, AT[name]), typ=i64) for name in ("restore", "type", "value", "traceback"))
     r.to(restore, void, *[r.inttoptr(x, ptr) for x in error])
     r.ret(i64(-1))
-    return module
 
 
 def _poll_first(module: ir.Module) -> None:

@@ -16,6 +16,7 @@ import pytest
 from house.tree import FLOORS, ROOT, all_modules, label, shipped_modules
 
 LONGEST = 800
+LONGEST_FUNCTION = 60  # lines, with its docstring, in the engine's rooms
 # The tests of the engine's rooms and of the tree itself.
 ENGINE_TESTS = [path for path in all_modules()
                 if path.parts[len(ROOT.parts):][:2] in {("tests", room) for room in (*FLOORS, "ops", "house")}]
@@ -34,6 +35,7 @@ class Facts(NamedTuple):
         leftovers: the marks of unfinished work.
         unnamed: the places where a variable is named for nothing.
         missing: the modules that it names and that are not there.
+        long: the functions of more than `LONGEST_FUNCTION` lines.
     """
 
     opening: str
@@ -41,6 +43,7 @@ class Facts(NamedTuple):
     leftovers: list[str]
     unnamed: list[str]
     missing: list[str]
+    long: list[str]
 
 
 @cache
@@ -50,7 +53,7 @@ def facts(path: Path) -> Facts:
     tree = ast.parse(source)
     nodes = list(ast.walk(tree))
     return Facts(ast.get_docstring(tree) or "", len(source.splitlines()), leftovers(source, nodes), unnamed(nodes),
-                 missing_modules(source, path.parent))
+                 missing_modules(source, path.parent), long_functions(nodes))
 
 
 def nodes_of(source: str) -> list[ast.AST]:
@@ -98,6 +101,13 @@ def unnamed(nodes: list[ast.AST]) -> list[str]:
     return [f"line {node.lineno}: {_own_name(node)}" for node in nodes if _own_name(node).strip("_") == "found"]
 
 
+def long_functions(nodes: list[ast.AST]) -> list[str]:
+    """The functions of more than `LONGEST_FUNCTION` lines, decorators apart."""
+    return [f"line {node.lineno}: {node.name}" for node in nodes
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            and node.end_lineno - node.lineno >= LONGEST_FUNCTION]
+
+
 def _own_name(node: ast.AST) -> str:
     """The name that a variable, argument, attribute, function or class has in the source; empty for other nodes."""
     for field in ("id", "arg", "attr", "name"):
@@ -133,6 +143,18 @@ def test_modules_open_with_a_docstring():
 
 def test_modules_are_short_enough_to_read():
     assert of_each(all_modules(), lambda file: max(file.length - LONGEST, 0)) == {}
+
+
+def test_functions_of_the_engine_are_short_enough_to_read():
+    rooms = {ROOT / room for room in FLOORS if room != "twofold"}
+    engine = [path for path in shipped_modules() if not rooms.isdisjoint(path.parents)]
+    assert of_each(engine, lambda file: file.long) == {}
+
+
+def test_long_functions_are_seen():
+    lines = "\n    x = 1" * LONGEST_FUNCTION
+    assert long_functions(nodes_of(f"def f():{lines[:-10]}")) == []
+    assert long_functions(nodes_of(f"class A:\n  def f(self):{lines}")) == ["line 2: f"]
 
 
 def test_nothing_is_left_undone():
