@@ -8,7 +8,7 @@ lines of windows; `filters_tile` has elements of lines for rows and goes along p
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 
 from twofold.ir import dtypes as dt
@@ -158,13 +158,13 @@ class _Spaced:
         """Where a row lies, in elements."""
         return self.step * number
 
-    def addresses(self, first: Scalar) -> list[Scalar]:
+    def addresses(self, first: Scalar) -> Iterator[Scalar]:
         """Where each row lies, the first one at `first`. Every other address is the one before the last and two steps:
         so a loop keeps one register for all of them, and not one for each multiple of a step."""
-        pairs = [first]
-        while 2 * len(pairs) < self.rows:
-            pairs.append(self.f.at(pairs[-1], self.step * 2))
-        return [self.f.at(pairs[i // 2], self.step) if i % 2 else pairs[i // 2] for i in range(self.rows)]
+        for i in range(self.rows):
+            if i and i % 2 == 0:
+                first = self.f.at(first, self.step * 2)
+            yield self.f.at(first, self.step) if i % 2 else first
 
 
 class _Listed:
@@ -177,9 +177,11 @@ class _Listed:
         """Where a row lies, in elements."""
         return self.f.load(self.table, number)
 
-    def addresses(self, first: Scalar) -> list[Scalar]:
-        """Where each row lies, with offsets from `first`."""
-        return [self.f.at(first, self.offset(i)) for i in range(self.rows)]
+    def addresses(self, first: Scalar) -> Iterator[Scalar]:
+        """Where each row lies, with offsets from `first`; each is computed when it is asked for, since there are not
+        registers for all."""
+        for i in range(self.rows):
+            yield self.f.at(first, self.offset(i))
 
 
 def _integers(f: FunctionBuilder, *names: str) -> list[Scalar]:
