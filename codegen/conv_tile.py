@@ -161,10 +161,10 @@ class _Spaced:
     def addresses(self, first: Scalar) -> Iterator[Scalar]:
         """Where each row lies, the first one at `first`. Every other address is the one before the last and two steps:
         so a loop keeps one register for all of them, and not one for each multiple of a step."""
-        for i in range(self.rows):
-            if i and i % 2 == 0:
-                first = self.f.at(first, self.step * 2)
-            yield self.f.at(first, self.step) if i % 2 else first
+        pairs = [first]
+        while 2 * len(pairs) < self.rows:
+            pairs.append(self.f.at(pairs[-1], self.step * 2))
+        return iter([self.f.at(pairs[i // 2], self.step) if i % 2 else pairs[i // 2] for i in range(self.rows)])
 
 
 class _Listed:
