@@ -1,8 +1,8 @@
 """`forward`, the kernel of convolutions: places by outputs in registers, along the lines of a window; see `conv.py`.
 
 Tiles of places that lie evenly spaced, in one line of the result, need no addresses; the others read theirs from a
-table, which is filled once for a box. Lines are covered by tiles of one height, the last of which begins early enough
-to be whole and leaves out what was done.
+table, which is filled once for boxes of one size. Lines are covered by tiles of one height, the last of which begins
+early enough to be whole and leaves out what was done.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from .value_types import address, vector
 
 __all__ = ["grouped_filters"]
 
+
 def grouped_filters(dtype: DType, shape: Tiling, repeats: int) -> Kernel:
     """The kernel, whose vectors take so many elements of a window; of two outputs or more, as is asked for."""
     name = symbol(f"grouped_filters_{repeats}", dtype)

@@ -103,11 +103,12 @@ class _Inside:
         corner = z * v.stride_z - v.before_z, y * v.stride_y - v.before_y, x * v.stride_x - v.before_x
         pixel = (corner[0] * v.size_y + corner[1]) * v.size_x + corner[2]
         images = b.minimum(v.images - n, v.box_n)
+        taps = (taps_inside(b, corner[0], v.taps_z, v.step_z, v.size_z),
+                taps_inside(b, corner[1], v.taps_y, v.step_y, v.size_y))
         return _InsidePlaces(images, b.minimum(v.out_x - x, v.box_x), corner,
-                       b.at(v.x, n * self.image + pixel * v.channels + group * v.inner),
-                       b.at(v.out, group * v.to_g + n * v.to_n + z * v.to_z + y * v.to_y + x * v.to_x),
-                       (taps_inside(b, corner[0], v.taps_z, v.step_z, v.size_z),
-                        taps_inside(b, corner[1], v.taps_y, v.step_y, v.size_y)), self.tiles.height(images))
+                             b.at(v.x, n * self.image + pixel * v.channels + group * v.inner),
+                             b.at(v.out, group * v.to_g + n * v.to_n + z * v.to_z + y * v.to_y + x * v.to_x), taps,
+                             self.tiles.height(images))
 
     def table(self, images: Scalar) -> None:
         """Fills in how far images are from the first. The last is repeated to fill a tile."""

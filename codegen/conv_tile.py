@@ -160,7 +160,8 @@ class _Spaced:
 
     def addresses(self, first: Scalar) -> Iterator[Scalar]:
         """Where each row lies, the first one at `first`. Every other address is the one before the last and two steps:
-        so a loop keeps one register for all of them, and not one for each multiple of a step."""
+        so a loop keeps one register for all of them, and not one for each multiple of a step. All are written before
+        the first is read: between the sums, they keep NEON's tiles from staying in registers."""
         pairs = [first]
         while 2 * len(pairs) < self.rows:
             pairs.append(self.f.at(pairs[-1], self.step * 2))
@@ -196,8 +197,7 @@ def forward_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, spaced: 
     `spaced`, so many elements apart; in `old` as in `out` where `mask` is -1, or all at `old` where it is 0. Of each
     row it takes k elements: along `used` lines, whose offsets are in `lines`, `some` of the first and up to `length` of
     each other. Of the tile n columns are written, and of the rows the first `rest`; if `spaced`, all but the first
-    `rest`. If it `skips` rows of B, the row at which a line begins stands in `lines`, MOST_LINES after
-    its offset.
+    `rest`. If it `skips` rows of B, the row at which a line begins stands in `lines`, MOST_LINES after its offset.
     """
     f = FunctionBuilder(f"conv_{'spaced_' if spaced else ''}{rows}x{vectors}")
     number, memory, table = dt.int64, address(dtype), address(dt.int64)
