@@ -27,6 +27,7 @@ from twofold.ir.dtypes import DType
 from .conv_shapes import Cut, Phase
 from .gemm_shapes import tiling
 from .kernels.windows import Geometry
+from .kernels.windows import steps as steps_of
 
 __all__ = ["DEPTHWISE", "FILTERS", "forward", "backward", "filters"]
 
@@ -41,12 +42,12 @@ _LONG = 16  # places of a run, at least
 
 def forward(w: Geometry, threads: int) -> Cut:
     """The convolution by filters [taps, channels]."""
-    return _cut([(w, (*_apart(w.window, w.channels), 0), (*_image(w.outputs, w.channels), 0))], threads)
+    return _cut([(w, (*steps_of(w.window, w.channels)[1:], 0), (*steps_of(w.outputs, w.channels), 0))], threads)
 
 
 def backward(w: Geometry, phases: Sequence[Phase], threads: int) -> Cut:
     """The gradient for the input, in phases, whose taps are taken first to last: the places go backwards."""
-    taps, pixels, parts = _apart(w.window, w.channels), _apart(w.sizes, w.channels), []
+    (_, *taps), (image, *pixels), parts = steps_of(w.window, w.channels), steps_of(w.sizes, w.channels), []
     for phase in phases:
         of = phase.geometry
         before = tuple(b - (k - 1) * d for b, k, d in zip(of.before, of.window, of.dilations, strict=True))
@@ -56,19 +57,8 @@ def backward(w: Geometry, phases: Sequence[Phase], threads: int) -> Cut:
         steps = tuple(-step * apart for (_, _, step), apart in zip(phase.window, taps, strict=True))
         to = tuple(s * apart for s, apart in zip(phase.strides, pixels, strict=True))
         out = sum(f * a for f, a in zip(phase.first, pixels, strict=True))
-        parts.append((turned, (*steps, first), (_image(w.sizes, w.channels)[0], *to, out)))
+        parts.append((turned, (*steps, first), (image, *to, out)))
     return _cut(parts, threads)
-
-
-def _apart(sizes: Sizes, channels: Size) -> Sizes:
-    """From one pixel, or tap, to the next along each axis, in elements."""
-    _, y, x = sizes
-    return y * x * channels, x * channels, channels
-
-
-def _image(sizes: Sizes, channels: Size) -> Sizes:
-    """From one image, and from one pixel along each axis, to the next."""
-    return math.prod(sizes) * channels, *_apart(sizes, channels)
 
 
 def _cut(parts: Sequence[tuple[Geometry, Sizes, Sizes]], threads: int) -> Cut:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from twofold.ir.dims import Dim, Size
 from twofold.ir.dtypes import DType
 
-from .conv_shapes import REPEATS, Cut
+from .conv_shapes import REPEATS, Cut, evenly
 from .gemm_shapes import BLOCK, VECTORS, Tiling, tiling
 from .kernels.windows import Geometry
 from .target import CACHES
@@ -79,7 +79,7 @@ def filters(w: Geometry, outputs: int, groups: int, count: Size, dtype: DType, t
 
 def _runs(bundles: int, shares: int, threads: int) -> int:
     """Into how many runs bundles fall: as few as make enough units, and even ones, for all threads."""
-    even = [runs for runs in sorted({-(-bundles // each) for each in range(1, bundles + 1)})
+    even = [runs for runs in evenly(bundles)
             if shares * runs >= _UNITS * threads and shares * runs % threads == 0]
     return min(even or [bundles])
 
@@ -95,7 +95,7 @@ def _room(w: Geometry, groups: int, held: int, chunk: int) -> int:
     _, out_y, out_x = w.outputs
     lines = 1 if out_x >= chunk + 1 else -(-(chunk - 1) // out_x) + 1
     planes = min(lines, -(-(lines - 1) // out_y) + 1)
-    reaches = [(k - 1) * d + 1 for k, d in zip(w.window, w.dilations, strict=True)]
+    reaches = w._replace(outputs=(1, 1, 1)).reach
     rows = (lines - planes) * w.strides[1] + planes * reaches[1]
     across = (min(out_x, chunk) - 1) * w.strides[2] + reaches[2]
     line = CACHES.line // 4  # whole ones, of any dtype

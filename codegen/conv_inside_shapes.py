@@ -22,10 +22,11 @@ import math
 from twofold.ir.dims import Dim, Sizes
 from twofold.ir.dtypes import DType
 
-from .conv_shapes import Cut, FilterSteps, as_they_lie, forward_heights, packing, padded
+from .conv_shapes import Cut, FilterSteps, as_they_lie, forward_heights, packing, padded, place_weight
 from .conv_shapes import pieces as pieces_of
 from .gemm_shapes import BLOCK, VECTORS, Tiling, panel_width, tiling
 from .kernels.windows import Geometry
+from .kernels.windows import steps as steps_of
 
 __all__ = ["WORDS", "MOST_IMAGES", "suits", "forward"]
 
@@ -96,13 +97,12 @@ def forward(w: Geometry, outputs: int, groups: int, dtype: DType, filters: Filte
     across = -(-w.outputs[2] // lines)
     boxes = -(-w.images // images) * math.prod(w.outputs[:2]) * lines
     pieces = pieces_of(boxes * groups, panels, threads)
-    image, plane, line, pixel = math.prod(sizes) * outputs, sizes[1] * sizes[2] * outputs, sizes[2] * outputs, outputs
+    image, *steps = steps_of(sizes, outputs)
     of_b = (columns, k, inner, *w.window[1:], *lying.taps, lying.element, lying.column, lying.group)
     packs = packing(of_b, groups * -(-k // BLOCK) * panels, shape, True)
-    to = (columns, image, *(n * s for n, s in zip(strides, (plane, line, pixel), strict=True)))
+    to = (columns, image, *(n * s for n, s in zip(strides, steps, strict=True)))
     integers = (columns, k, inner, *w.window, *w.sizes, w.channels, *w.strides, *w.before, *w.dilations, *w.outputs,
                 w.images, images, across, lines, groups, *to, pieces, packs[1])
-    weight = images * across * (2 * k * -(-columns // pieces // 16) + 16)
-    name = f"inside_{1 if columns <= shape.lanes else VECTORS}"
-    return Cut(name, integers, boxes * groups * pieces, weight, 0, 0,
-               sum(f * s for f, s in zip(first, (plane, line, pixel), strict=True)), lying.first, packs)
+    weight = images * across * place_weight(k, columns // pieces)
+    return Cut(f"inside_{VECTORS}", integers, boxes * groups * pieces, weight, 0, 0,
+               sum(f * s for f, s in zip(first, steps, strict=True)), lying.first, packs)

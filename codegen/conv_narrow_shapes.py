@@ -30,6 +30,7 @@ from twofold.ir.dtypes import DType
 from .conv_shapes import NARROW, Cut, FilterSteps, as_they_lie
 from .gemm_shapes import BLOCK, Tiling, tiling
 from .kernels.windows import Geometry
+from .kernels.windows import steps as steps_of
 from .target import CACHES
 
 __all__ = ["WORDS", "suits", "columns_of", "vectors_of", "forward"]
@@ -78,7 +79,7 @@ def forward(w: Geometry, outputs: int, groups: int, dtype: DType, filters: Filte
     counts = [dm.ceil_div(o, b) for o, b in zip(w.outputs, box, strict=True)]
     units = w.images * math.prod(counts)
     parts = dm.minimum(units, _PARTS * threads)
-    image, *steps = _steps(sizes, outputs)
+    image, *steps = steps_of(sizes, outputs)
     right, packs = _filters(w, lying, columns, groups, shape, rows == columns and filters is None)
     to = (image, *(n * s for n, s in zip(strides, steps, strict=True)))
     memory = _memory(w, box, outputs, rows, shape, dtype)
@@ -88,12 +89,6 @@ def forward(w: Geometry, outputs: int, groups: int, dtype: DType, filters: Filte
     weight = each * dm.maximum(units, _PARTS * threads) // (_PARTS * threads) + 1
     return Cut(f"narrow_{rows}", integers, parts, weight, parts * memory[0], 0,
                sum(f * s for f, s in zip(first, steps, strict=True)), lying.first, packs)
-
-
-def _steps(sizes: Sizes, channels: int) -> Sizes:
-    """From one image, plane, line and pixel to the next."""
-    z, y, x = sizes
-    return z * y * x * channels, y * x * channels, x * channels, channels
 
 
 def _box(w: Geometry, place: int, threads: int) -> tuple[int, ...]:

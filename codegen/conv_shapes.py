@@ -39,7 +39,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from twofold.ir import dims as dm
@@ -48,11 +47,13 @@ from twofold.ir.dtypes import DType
 
 from .gemm_shapes import BLOCK, DIRECT, HERE, PACKED, VECTORS, Tiling, panel_width, tiling
 from .kernels.windows import Geometry
+from .kernels.windows import steps as steps_of
 from .target import CACHES
 
 __all__ = ["PANELS", "FORWARD", "FILTERS", "KERNELS", "PARTS", "WIDER", "NARROW", "REPEATS", "MAX_ROWS", "Cut", "Phase",
            "FilterSteps", "symbol", "is_plain", "padded", "as_they_lie", "turned", "panel_size", "packing", "pieces",
-           "forward", "forward_heights", "backward", "filters", "filter_heights", "shares"]
+           "forward", "forward_heights", "backward", "filters", "filter_heights", "shares", "evenly",
+           "place_weight"]
 
 _WINDOW = ("length", "lines_y", "lines_x", "line_z", "line_y", "line_x", "out_z", "out_y", "out_x",
            "x_n", "x_z", "x_y", "x_x")
@@ -68,14 +69,14 @@ NARROW = (1, 2, 3, 4, 6, 8)  # outputs that tiles of `conv_narrow.py` have
 REPEATS = (1, 2, 4, 8)  # elements of a window that vectors of `conv_grouped.py` take
 # Kernels by how many vectors of columns their tiles have at most, one of which suffices for few outputs; or how many
 # columns, or elements of a window in a vector.
-KERNELS = {**{f"{name}_{vectors}": (name, vectors) for name in ("forward", "inside", "filters")
-              for vectors in (1, VECTORS)},
+KERNELS = {**{f"{name}_{vectors}": (name, vectors) for name in ("forward", "filters") for vectors in (1, VECTORS)},
+           f"inside_{VECTORS}": ("inside", VECTORS),
            **{name: (name, VECTORS) for name in ("panels", "depthwise", "depthwise_phases", "depthwise_filters")},
            **{f"narrow_{columns}": ("narrow", columns) for columns in NARROW},
            **{f"grouped_filters_{repeats}": ("grouped_filters", repeats) for repeats in REPEATS}}
 PARTS = {name: (name,) for name in KERNELS}
 # Those for few outputs, and those for many, which take few too.
-WIDER = {f"{name}_1": f"{name}_{VECTORS}" for name in ("forward", "inside", "filters")}
+WIDER = {f"{name}_1": f"{name}_{VECTORS}" for name in ("forward", "filters")}
 MAX_ROWS = 1024  # places of a box
 
 _LARGE = CACHES.second // 4  # elements of filters that take more than the near caches
@@ -144,31 +145,19 @@ def is_plain(w: Geometry) -> bool:
     return w.taps == 1 and w.sizes == w.outputs and w.strides == (1, 1, 1) and w.before == (0, 0, 0)
 
 
-def _reach(w: Geometry) -> Sizes:
-    """The pixels along each axis that windows reach over, from the first window's first tap on."""
-    return tuple((o - 1) * s + (k - 1) * d + 1
-                 for o, s, k, d in zip(w.outputs, w.strides, w.window, w.dilations, strict=True))
-
-
 def padded(w: Geometry) -> Geometry | None:
     """The geometry once padding is laid out; None where no window reaches beyond the image."""
-    reaches = _reach(w)
+    reaches = w.reach
     inside = [dm.decide_le(0, -b) is True and dm.decide_le(r - b, size) is True
               for b, r, size in zip(w.before, reaches, w.sizes, strict=True)]
     return None if all(inside) else w._replace(sizes=reaches, before=(0, 0, 0))
 
 
-def _steps(sizes: Sequence[Size], channels: Size) -> tuple[Size, Size, Size, Size]:
-    """From one image, plane, line and pixel to the next."""
-    _, y, x = sizes
-    return math.prod(sizes) * channels, y * x * channels, x * channels, channels
-
-
 def _window(w: Geometry, images: Geometry, groups: int) -> tuple[Sizes, int, int, Size]:
     """The words of a window over `w`, which is of `images` or of what is copied of them; how many lines it has, their
     length, and where the first one begins."""
-    image = _steps(images.sizes, images.channels)[0]
-    _, *steps = _steps(w.sizes, w.channels)
+    image = steps_of(images.sizes, images.channels)[0]
+    _, *steps = steps_of(w.sizes, w.channels)
     lines, length = w.window, w.channels // groups
     if w.dilations[2] == 1 and groups == 1:  # neighbours' channels are neighbours
         lines, length = (*w.window[:2], 1), length * w.window[2]
@@ -194,20 +183,15 @@ class FilterSteps(NamedTuple):
 
 def as_they_lie(w: Geometry, outputs: int, groups: int) -> FilterSteps:
     """Filters [taps, channels / groups, outputs], for the convolution."""
-    return FilterSteps(0, _tap_steps(w.window, w.channels // groups * outputs), outputs, 1, outputs // groups)
+    return FilterSteps(0, steps_of(w.window, w.channels // groups * outputs)[1:], outputs, 1, outputs // groups)
 
 
 def turned(w: Geometry, outputs: int, groups: int, phase: Phase) -> FilterSteps:
     """The same filters for a phase of the gradient for the input, whose outputs are the input's channels."""
-    steps = _tap_steps(w.window, w.channels // groups * outputs)
+    _, *steps = steps_of(w.window, w.channels // groups * outputs)
     first = sum(start * step for (start, _, _), step in zip(phase.window, steps, strict=True))
     z, y, x = (by * step for (_, _, by), step in zip(phase.window, steps, strict=True))
     return FilterSteps(first, (z, y, x), 1, outputs, outputs // groups)
-
-
-def _tap_steps(window: tuple[int, ...], tap: int) -> tuple[int, int, int]:
-    _, y, x = window
-    return y * x * tap, x * tap, tap
 
 
 def forward_heights(shape: Tiling) -> tuple[list[int], list[int]]:
@@ -241,14 +225,14 @@ def forward(w: Geometry, outputs: int, groups: int, dtype: DType, filters: Filte
     sizes, first, strides = pixels or (w.outputs, (0, 0, 0), (1, 1, 1))
     lying = filters or as_they_lie(w, outputs, groups)
     inner, columns = w.channels // groups, outputs // groups
-    to_image, *steps = _steps(sizes, outputs)
+    to_image, *steps = steps_of(sizes, outputs)
     copies = padded(w) is not None
     shape = tiling(dtype)
     # What is copied lies group by group, pixels beside each other, where a group's channels are whole vectors.
     apart = groups if copies and inner % shape.lanes == 0 else 1
     held = min(max(_BESIDE // (inner * dtype.size), 1), groups) if apart > 1 else groups
     images, *box = _box(w, w.taps * inner * columns, held * inner * dtype.size, -(-groups // held))
-    cover = _reach(w._replace(outputs=tuple(box)))
+    cover = w._replace(outputs=tuple(box)).reach
     seen = w._replace(sizes=cover, before=(0, 0, 0), channels=w.channels // apart) if copies else w
     words, lines, length, begin = _window(seen, w, groups // apart)
     image = math.prod(cover) * seen.channels
@@ -274,7 +258,7 @@ def forward(w: Geometry, outputs: int, groups: int, dtype: DType, filters: Filte
     flags = packs[1] if unless and packs else 0
     integers = (mode, *of_b, *words, *to, w.images, images, *box, *boxes, parting, units, parts, place, *copied, flags)
     width = -(-panels // parting) * panel_width(shape, False) if parting > 1 else columns
-    each = images * math.prod(box) * _weight(k, width)
+    each = images * math.prod(box) * place_weight(k, width)
     weight = each * dm.maximum(units, _PARTS) // _PARTS + 1  # units over parts, without dividing by an unknown size
     if unless:
         weight = weight // _SELDOM + 1
@@ -302,7 +286,7 @@ def pieces(units: Size, panels: int, threads: int) -> int:
     """In how many pieces columns are parted: as few as make units enough, and even ones, for all threads."""
     if isinstance(units, Dim) or units >= _MANY * threads:
         return 1
-    even = [pieces for pieces in _evenly(panels) if units * pieces % threads == 0]
+    even = [pieces for pieces in evenly(panels) if units * pieces % threads == 0]
     return min(even or [panels])
 
 
@@ -310,7 +294,7 @@ def _kernel(name: str, columns: int, shape: Tiling) -> str:
     return f"{name}_{1 if columns <= shape.lanes else VECTORS}"
 
 
-def _weight(window: int, columns: int) -> int:
+def place_weight(window: int, columns: int) -> int:
     """Simple operations of a place: for its products, and for walking there."""
     return 2 * window * -(-columns // 16) + 16
 
@@ -395,7 +379,7 @@ def filters(w: Geometry, outputs: int, groups: int, count: Size, dtype: DType, t
     integers = (columns, outputs, lines, *words, w.places, outputs, count, groups, splits, pieces, cuts,
                 lines * length * outputs, inner)
     units = count * groups * splits * pieces
-    weight = groups * w.places * _weight(lines * length, columns) // dm.maximum(units, 1) + 1
+    weight = groups * w.places * place_weight(lines * length, columns) // dm.maximum(units, 1) + 1
     return Cut(_kernel("filters", columns, shape), integers, units, weight, 0, begin)
 
 
@@ -420,10 +404,10 @@ def _filter_units(dtype: DType, lines: int, length: int, channels: int, columns:
             each += high * wide
         return each * (-(-apart * unit[0] * unit[1] // threads) + _IDLE)
 
-    splits, pieces = min(itertools.product(_evenly(lines * cuts), _evenly(panels)), key=cost)
+    splits, pieces = min(itertools.product(evenly(lines * cuts), evenly(panels)), key=cost)
     return cuts, splits, pieces
 
 
-def _evenly(count: int) -> list[int]:
+def evenly(count: int) -> list[int]:
     """Into how many parts so many things fall, parts of one size as far as they go."""
     return sorted({-(-count // each) for each in range(1, count + 1)})

@@ -18,7 +18,7 @@ from twofold.ir.dims import Size, Sizes
 from twofold.ir.scalar import Scalar
 from twofold.ir.types import Attrs
 
-__all__ = ["Geometry", "geometry", "Window", "fill", "accumulate"]
+__all__ = ["Geometry", "geometry", "steps", "Window", "fill", "accumulate"]
 
 
 class Geometry(NamedTuple):
@@ -52,6 +52,18 @@ class Geometry(NamedTuple):
     @property
     def taps(self) -> int:
         return math.prod(self.window)
+
+    @property
+    def reach(self) -> Sizes:
+        """The pixels along each axis that windows reach over, from the first window's first tap on."""
+        return tuple([(o - 1) * s + (k - 1) * d + 1
+                      for o, s, k, d in zip(self.outputs, self.strides, self.window, self.dilations, strict=True)])
+
+
+def steps(sizes: Sizes, channels: Size) -> tuple[Size, Size, Size, Size]:
+    """From one image, plane, line and pixel of row-major [images, sizes.., channels] to the next, in elements."""
+    _, y, x = sizes
+    return math.prod(sizes) * channels, y * x * channels, x * channels, channels
 
 
 def geometry(dims: Sequence[Size], places: Sequence[Size], window: Sequence[int], attrs: Attrs) -> Geometry:
