@@ -20,7 +20,7 @@ from twofold.ir.scalar import Scalar
 
 from .conv_grouped_shapes import MOST_PLACES, MOST_TAPS, WORDS
 from .conv_shapes import symbol
-from .conv_tile import arguments, by_width, zeros
+from .conv_tile import arguments, by_width, each_unit, zeros
 from .gemm_shapes import BLOCK, VECTORS, Tiling
 from .gemm_tile import multiply_add
 from .loop import BlockBuilder, FunctionBuilder, Kernel, LoopBuilder, LoopFunction
@@ -148,16 +148,13 @@ class _GroupedFilters:
     def recorded(self) -> Kernel:
         """The finished kernel."""
         b, v = self.b, self.v
-        with b.for_(b.start, b.stop) as part:
-            first, last = share(b, part, v.units, v.parts)
-            work = b.at(v.work, part * v.room)
-            with b.for_(first, last) as unit:
-                number, run = parted(b, unit, v.runs)
-                bundles = share(b, run, covering(b, v.groups, v.held), v.runs)
-                begin, end = share(b, number, v.places, v.shares)
-                out = b.at(v.out, number * v.share)
-                with b.for_(begin, b.maximum(end, begin + 1), v.chunk) as at:  # of no places the sums are zeros
-                    self.chunk(self.of_places(at, b.minimum(end, at + v.chunk)), bundles, work, out, b.eq(at, begin))
+        with each_unit(b, v) as (unit, _, work):
+            number, run = parted(b, unit, v.runs)
+            bundles = share(b, run, covering(b, v.groups, v.held), v.runs)
+            begin, end = share(b, number, v.places, v.shares)
+            out = b.at(v.out, number * v.share)
+            with b.for_(begin, b.maximum(end, begin + 1), v.chunk) as at:  # of no places the sums are zeros
+                self.chunk(self.of_places(at, b.minimum(end, at + v.chunk)), bundles, work, out, b.eq(at, begin))
         return b.finish()
 
     def of_places(self, begin: Scalar, end: Scalar) -> _Chunk:

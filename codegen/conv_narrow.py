@@ -17,12 +17,12 @@ from twofold.ir.scalar import Scalar
 
 from .conv_narrow_shapes import WORDS, vectors_of
 from .conv_shapes import symbol
-from .conv_tile import arguments
+from .conv_tile import arguments, each_unit
 from .gemm_pack import SquareSource, pack
 from .gemm_shapes import BLOCK, Tiling
 from .gemm_tile import multiply_add, while_below
 from .loop import FunctionBuilder, Kernel, LoopBuilder, LoopFunction
-from .loop_sizes import covering, parted, share
+from .loop_sizes import covering, parted
 from .value_types import address, vector
 
 __all__ = ["narrow"]
@@ -123,15 +123,12 @@ class _Narrow:
     def recorded(self) -> Kernel:
         """The finished kernel."""
         b, v = self.b, self.v
-        with b.for_(b.start, b.stop) as part:
-            first, last = share(b, part, v.units, v.parts)
-            work = b.at(v.work, part * v.room)
-            with b.for_(first, last) as unit:
-                box = self.box(unit, work)
-                self.cover(box)
-                with b.for_(0, self.blocks) as block:
-                    self.block(box, block, b.or_(b.eq(unit, first), b.lt(1, self.blocks)))
-                self.give(box)
+        with each_unit(b, v) as (unit, first, work):
+            box = self.box(unit, work)
+            self.cover(box)
+            with b.for_(0, self.blocks) as block:
+                self.block(box, block, b.or_(b.eq(unit, first), b.lt(1, self.blocks)))
+            self.give(box)
         return b.finish()
 
     def box(self, number: Scalar, work: Scalar) -> _NarrowBox:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 from twofold.ir import dtypes as dt
@@ -20,11 +21,11 @@ from .conv_shapes import forward_heights
 from .gemm_shapes import BLOCK, Tiling, panel_width
 from .gemm_tile import multiply_add, row_at, while_below
 from .loop import BlockBuilder, Cell, FunctionBuilder, LoopBuilder, LoopFunction, Pointer
-from .loop_sizes import choose, covering, parted
+from .loop_sizes import choose, covering, parted, share
 from .value_types import address, vector
 
-__all__ = ["Arguments", "arguments", "zeros", "line_start", "by_width", "taps_inside", "are_zeros", "ForwardTiles",
-           "forward_tile", "filters_tile", "MOST_LINES"]
+__all__ = ["Arguments", "arguments", "each_unit", "zeros", "line_start", "by_width", "taps_inside", "are_zeros",
+           "ForwardTiles", "forward_tile", "filters_tile", "MOST_LINES"]
 
 MOST_LINES = BLOCK + 1  # of a window, that a block of its elements lies in
 _MEMORY = ("out", "x", "b", "work")
@@ -47,6 +48,17 @@ class Arguments(SimpleNamespace):
 def arguments(b: LoopBuilder, dtype: DType, words: Sequence[str]) -> Arguments:
     """The next arguments of a kernel."""
     return Arguments(**{w: b.pointer(w, dtype) if w in _MEMORY else b.integer() for w in words})
+
+
+@contextmanager
+def each_unit(b: LoopBuilder, v: Arguments) -> Iterator[tuple[Scalar, Scalar, Scalar]]:
+    """Records what is done for each unit of the parts that the range numbers: the unit, the first one of its part, and
+    the work memory of that."""
+    with b.for_(b.start, b.stop) as part:
+        first, last = share(b, part, v.units, v.parts)
+        work = b.at(v.work, part * v.room)
+        with b.for_(first, last) as unit:
+            yield unit, first, work
 
 
 def zeros(b: BlockBuilder, dtype: DType, shape: Tiling) -> Pointer:
