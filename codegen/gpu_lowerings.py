@@ -23,7 +23,7 @@ from .layout import Layout
 from .matrices import Matrices
 from .operands import Argument, Run, Within, Work
 from .placer import Placer
-from .structured import Indexed, place_cross_entropy, place_gather, place_scatter, place_softmax, units
+from .structured import Indexed, place_cross_entropy, place_gather, place_order, place_scatter, place_softmax
 from .structured_products import transposed
 from .structured_windows import convolves, place_convolution, place_pool, window_of
 from .units import Source
@@ -302,32 +302,13 @@ def _segments(p: Placer) -> None:
 
 
 # -- order --------------------------------------------------------------------------------------------
-def _ordered(p: Placer, descending: bool, indices: Argument | None = None) -> tuple[Source, Argument, list[Run]]:
-    """The operand, where the indices that sort its rows are, and the runs that find them."""
-    x = p.dense(p.operands[0])
+def _ordered(p: Placer, x: Source, descending: bool, indices: Argument | None) -> tuple[list[Run], Argument]:
+    """What finds the indices that sort the rows of x, and where these are."""
     *rows, length = x.layout.shape
     runs, _, order = gpu_sort.sorted_runs(p, x.base.dtype, p.at(x), dm.numel(rows), length, descending, indices)
-    return x, order, runs
+    return runs, order
 
 
-@lowering("argsort", table=LOWERINGS)
-def _argsort(p: Placer) -> None:
-    runs = _ordered(p, p.attrs["descending"], p.out)[2]
-    p.fill([p.out], *runs)
-
-
-@lowering("sort", table=LOWERINGS)
+@lowering("argsort", "sort", "top_k", table=LOWERINGS)
 def _sort(p: Placer) -> None:
-    x, order, runs = _ordered(p, p.attrs["descending"])
-    length = p.out.dims[-1]
-    kernel = p.kernel(gpu_sort.pick, units(p.out.dtype)[0], None)
-    p.fill([p.out], *runs, Run(kernel, [p.out, p.at(x), order, length, length], dm.numel(p.out.dims), 1))
-
-
-@lowering("top_k", table=LOWERINGS)
-def _top_k(p: Placer) -> None:
-    x, order, runs = _ordered(p, True)
-    values, places = p.node.outputs
-    kernel = p.kernel(gpu_sort.pick, units(values.dtype)[0], places.dtype)
-    arguments = [values, places, p.at(x), order, values.dims[-1], x.layout.shape[-1]]
-    p.fill([values, places], *runs, Run(kernel, arguments, dm.numel(values.dims), 1))
+    place_order(p, _ordered, by_elements=True)
