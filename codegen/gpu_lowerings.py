@@ -17,7 +17,7 @@ from twofold.ir.dtypes import DType
 from . import conv_shapes as shapes
 from . import gpu_conv, gpu_gemm, gpu_mma, gpu_pool, gpu_scan, gpu_scatter, gpu_sort
 from .backend import Lowering, lowering
-from .kernels import convolution, pool, scan, segment
+from .kernels import convolution, scan, segment
 from .kernels.windows import Geometry
 from .layout import Layout
 from .matrices import Matrices
@@ -25,7 +25,7 @@ from .operands import Argument, Run, Within, Work
 from .placer import Placer
 from .structured import Indexed, place_cross_entropy, place_gather, place_order, place_scatter, place_softmax
 from .structured_products import transposed
-from .structured_windows import convolves, place_convolution, place_pool, window_of
+from .structured_windows import convolves, place_convolution, place_pool
 from .units import Source
 
 __all__ = ["LOWERINGS"]
@@ -195,39 +195,23 @@ def _filter_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) 
 
 # -- pooling ------------------------------------------------------------------------------------------
 _POOLS = {"max_pool": gpu_pool.maximum, "max_pool_argmax": gpu_pool.argmax, "max_pool_gather": gpu_pool.gather,
-          "avg_pool": gpu_pool.average}
+          "max_pool_grad": gpu_pool.maximum_grad_tiled, "avg_pool": gpu_pool.average,
+          "avg_pool_grad": gpu_pool.average_grad}
 
 
 @lowering(*_POOLS, table=LOWERINGS)
 def _pool(p: Placer) -> None:
-    place_pool(p, _POOLS, by_elements=True)
+    place_pool(p, _POOLS, _of_common_pixels, by_elements=True)
 
 
-@lowering("max_pool_grad", table=LOWERINGS)
-def _max_pool_grad(p: Placer) -> None:
+def _of_common_pixels(p: Placer, w: Geometry, ct: Source, x: Source) -> None:
+    """Each window's winner first, for which each pixel then asks."""
     compute = p.out.dtype.compute
-    ct, x = (p.dense(s, compute) for s in p.operands)
-    w = window_of(p, x.layout.shape, ct.layout.shape[1:-1], p.attrs["ksize"])
     out, places, weight = p.target(compute), w.places * w.channels, 2 * w.taps
-    if pool.is_tiled(w):
-        kernel = p.kernel(gpu_pool.maximum_grad_tiled, compute)
-        p.fill([out], Run(kernel, [out, p.at(ct), p.at(x), *w.integers], places, weight))
-    else:
-        which = Work(dt.int32, places)
-        p.fill([out], Run(p.kernel(gpu_pool.winners, compute), [which, p.at(x), *w.integers], places, weight),
-               Run(p.kernel(gpu_pool.maximum_grad, compute), [out, p.at(ct), which, *w.integers],
-                   w.pixels * w.channels, weight))
-    p.give(out)
-
-
-@lowering("avg_pool_grad", table=LOWERINGS)
-def _avg_pool_grad(p: Placer) -> None:
-    compute = p.out.dtype.compute
-    ct = p.dense(p.operands[0], compute)
-    w = window_of(p, p.out.dims, ct.layout.shape[1:-1], p.attrs["ksize"])
-    out = p.target(compute)
-    kernel = p.kernel(gpu_pool.average_grad, compute)
-    p.fill([out], Run(kernel, [out, p.at(ct), *w.integers], w.pixels * w.channels, 2 * w.taps))
+    which = Work(dt.int32, places)
+    p.fill([out], Run(p.kernel(gpu_pool.winners, compute), [which, p.at(x), *w.integers], places, weight),
+           Run(p.kernel(gpu_pool.maximum_grad, compute), [out, p.at(ct), which, *w.integers], w.pixels * w.channels,
+               weight))
     p.give(out)
 
 
