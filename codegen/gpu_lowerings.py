@@ -15,7 +15,7 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 
 from . import conv_shapes as shapes
-from . import gpu_conv, gpu_gemm, gpu_mma, gpu_pool, gpu_scan, gpu_scatter, gpu_sort
+from . import gpu_conv, gpu_gemm, gpu_pool, gpu_scan, gpu_scatter, gpu_sort
 from .backend import Lowering, lowering
 from .kernels import convolution, scan, segment
 from .kernels.windows import Geometry
@@ -99,7 +99,8 @@ def _convolved(p: Placer, w: Geometry, places: tuple[Argument, Argument, Argumen
     result, images, filters = places
     compute, columns, inner = p.out.dtype.compute, outputs // groups, w.channels // groups
     k = w.taps * inner
-    shape, parts = _tiles(p, w.places, columns, k, groups, compute)
+    x = Matrices(w.places, columns, k, (k, 1), (columns, 1), columns, ((groups, 0, 0, 0),))
+    shape, parts = gpu_gemm.tiles_for(p, x, compute)
     if groups > 1 or not whole:
         parts = 1
     what = compute, shape, w.window, _fills(inner, compute), parts > 1
@@ -119,15 +120,6 @@ def _convolved(p: Placer, w: Geometry, places: tuple[Argument, Argument, Argumen
 def _fills(inner: int, dtype: DType) -> bool:
     """Whether channels of a group fill whole vectors."""
     return inner * dtype.size % 16 == 0
-
-
-def _tiles(p: Placer, m: DimLike, n: int, k: DimLike, groups: int,
-           dtype: DType) -> tuple[gpu_gemm.TileShape | gpu_mma.WarpShape, int]:
-    """The tiles of a convolution, and in how many parts its windows are summed."""
-    if p.tensor_cores and gpu_mma.takes(dtype):
-        return gpu_mma.shape_for(m, n, groups), 1
-    x = Matrices(m, n, k, (k, 1), (n, 1), n, ((groups, 0, 0, 0),))
-    return gpu_gemm.choose(x, dtype.size)
 
 
 def _input_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> None:
@@ -178,10 +170,7 @@ def _filter_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) 
     shares = groups * count
     m = w.taps * inner
     x_of = Matrices(m, columns, w.places, (1, m), (outputs, 1), outputs, ((shares, 0, 0, 0),))
-    shape: gpu_gemm.TileShape | gpu_mma.WarpShape
-    shape, _ = gpu_gemm.choose(x_of, compute.size, parts=False)
-    if p.tensor_cores and gpu_mma.takes(compute):
-        shape = gpu_mma.shape_for(m, columns, shares)
+    shape, _ = gpu_gemm.tiles_for(p, x_of, compute, parts=False)
     kernel = p.kernel(gpu_conv.filters, compute, shape, w.window, _fills(inner, compute))
     total = shares * -(-m // shape.rows) * -(-columns // shape.columns)
     weight = shape.rows * shape.columns * w.places // 16 + 1
