@@ -90,7 +90,15 @@ def many(seed: int, *shape: int) -> np.ndarray:
 
 def prices() -> np.ndarray:
     """Prices of shares."""
-    return np.resize(compiled.prices()[:1_000_003], OPTIONS)
+    return np.resize(compiled.prices(), OPTIONS)
+
+
+def black_scholes(log: Any, erf: Any, s: Any) -> Any:
+    """What options at such prices of shares are worth."""
+    spread = VOLATILITY * TIME**0.5
+    d1 = (log(s / STRIKE) + (INTEREST + 0.5 * VOLATILITY**2) * TIME) / spread
+    first, second = (0.5 * (1.0 + erf(d * 0.7071067811865476)) for d in (d1, d1 - spread))
+    return s * first - STRIKE * float(np.exp(-INTEREST * TIME)) * second
 
 
 def mlp() -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
@@ -111,7 +119,7 @@ class Cases:
     """
 
     def copy(self) -> Built:
-        return self._case(self._negative, many(1, ELEMENTS))
+        return self._case(lambda x: -x, many(1, ELEMENTS))
 
     def gelu(self) -> Built:
         return self._case(self._gelu, many(1, ELEMENTS))
@@ -126,7 +134,7 @@ class Cases:
         return self._case(self._black_scholes, prices())
 
     def sum(self) -> Built:
-        return self._case(self._sum, many(1, SUMMED))
+        return self._case(lambda x: x.sum(), many(1, SUMMED))
 
     def call_10(self) -> Built:
         return self._case(lambda a, b: a * b + a, small(1), small(2))
@@ -159,7 +167,7 @@ class Torch(Cases, training.Torch):
         if not torch.cuda.is_available():
             raise ImportError("PyTorch finds no GPU")
         torch.set_default_device("cuda")
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cudnn.allow_tf32 = False
 
     @staticmethod
     def to_numpy(value: Any) -> np.ndarray:
@@ -172,25 +180,22 @@ class Torch(Cases, training.Torch):
         statement, names, check = built
         return f"{statement}; wait()", {**names, "wait": self.torch.cuda.synchronize}, check
 
-    def _case(self, fn: Any, *arrays: Any) -> Built:
+    def _case(self, fn: Any, *arrays: np.ndarray) -> Built:
+        self.torch.backends.cuda.matmul.allow_tf32 = False
         names = {f"x{n}": self.torch.as_tensor(a, device="cuda") for n, a in enumerate(arrays)}
         call = f"f({', '.join(names)})"
         return self._waited((call, {"f": self._compiled(fn), **names}, call))
 
     def _product(self, kind: str, *arrays: np.ndarray) -> Built:
-        torch = self.torch
-        operands = [torch.as_tensor(a, device="cuda") for a in arrays]
+        statement, names, check = self._case(self.torch.matmul, *arrays)
+        names["f"] = self.torch.matmul  # also of compiled functions: a kernel of a library's in any case
         if kind == "bf16":
-            operands = [x.bfloat16() for x in operands]
-
-        def multiply(a: Any, b: Any) -> Any:
-            torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
-            return torch.matmul(a, b)
-        statement, names, check = self._waited(("f(a, b)", {"f": multiply, "a": operands[0], "b": operands[1]},
-                                                "f(a, b)"))
+            names |= {name: x.bfloat16() for name, x in names.items() if name.startswith("x")}
+        self.torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
         return statement, names, check
 
     def _descent(self, data: Any, loss_of: Any) -> Built:
+        self.torch.backends.cuda.matmul.allow_tf32 = False
         return self._waited(super()._descent(data, self._compiled(loss_of)))
 
     def mlp_step(self) -> Built:
@@ -201,9 +206,6 @@ class Torch(Cases, training.Torch):
             return functional.cross_entropy(functional.relu(x @ w1 + b1) @ w2 + b2, y)
         return self._descent((self.torch.tensor(x), self.torch.tensor(y).long(), start), loss_of)
 
-    def _negative(self, x: Any) -> Any:
-        return -x
-
     def _gelu(self, x: Any) -> Any:
         return self.torch.nn.functional.gelu(x, approximate="tanh")
 
@@ -213,14 +215,8 @@ class Torch(Cases, training.Torch):
     def _layer_norm(self, x: Any) -> Any:
         return self.torch.nn.functional.layer_norm(x, x.shape[-1:])
 
-    def _sum(self, x: Any) -> Any:
-        return x.sum()
-
     def _black_scholes(self, s: Any) -> Any:
-        torch, spread = self.torch, VOLATILITY * TIME**0.5
-        d1 = (torch.log(s / STRIKE) + (INTEREST + 0.5 * VOLATILITY**2) * TIME) / spread
-        first, second = (0.5 * (1.0 + torch.erf(d * 0.7071067811865476)) for d in (d1, d1 - spread))
-        return s * first - STRIKE * float(np.exp(-INTEREST * TIME)) * second
+        return black_scholes(self.torch.log, self.torch.erf, s)
 
 
 class TorchCompiled(Torch):
@@ -249,7 +245,7 @@ class Jax(Cases, training.Jax):
         precision = {"": "highest", "tf32": "tensorfloat32", "bf16": None}[kind]
         statement, names, check = self._case(lambda a, b: jnp.matmul(a, b, precision=precision), *arrays)
         if kind == "bf16":
-            names = {name: x if name == "f" else x.astype(jnp.bfloat16) for name, x in names.items()}
+            names |= {name: x.astype(jnp.bfloat16) for name, x in names.items() if name.startswith("x")}
         return statement, names, check
 
     def mlp_step(self) -> Built:
@@ -259,9 +255,6 @@ class Jax(Cases, training.Jax):
             logits = jax.nn.relu(x @ w1 + b1) @ w2 + b2
             return -jax.nn.log_softmax(logits)[jnp.arange(len(x)), y].mean()
         return self._descent(mlp(), loss_of)
-
-    def _negative(self, x: Any) -> Any:
-        return -x
 
     def _gelu(self, x: Any) -> Any:
         return self.jax.nn.gelu(x, approximate=True)
@@ -273,18 +266,12 @@ class Jax(Cases, training.Jax):
         d = x - x.mean(-1, keepdims=True)
         return d * self.jax.lax.rsqrt((d * d).mean(-1, keepdims=True) + 1e-5)
 
-    def _sum(self, x: Any) -> Any:
-        return x.sum()
-
     def _black_scholes(self, s: Any) -> Any:
-        jnp, spread = self.jax.numpy, VOLATILITY * TIME**0.5
-        d1 = (jnp.log(s / STRIKE) + (INTEREST + 0.5 * VOLATILITY**2) * TIME) / spread
-        first, second = (0.5 * (1.0 + self.jax.scipy.special.erf(d * 0.7071067811865476)) for d in (d1, d1 - spread))
-        return s * first - STRIKE * float(np.exp(-INTEREST * TIME)) * second
+        return black_scholes(self.jax.numpy.log, self.jax.scipy.special.erf, s)
 
 
 class CuPy(Cases):
-    """CuPy: elementwise functions fused, all else op by op."""
+    """CuPy: GELU fused, all else op by op."""
 
     def __init__(self) -> None:
         import cupy
@@ -307,15 +294,9 @@ class CuPy(Cases):
     def _product(self, kind: str, *arrays: np.ndarray) -> Built:
         return self._case(self.cupy.matmul, *arrays)
 
-    def _fused(self, fn: Any) -> Any:
-        return self.cupy.fuse(fn)
-
-    def _negative(self, x: Any) -> Any:
-        return -x
-
     def gelu(self) -> Built:
         cupy = self.cupy
-        return self._case(self._fused(lambda x: 0.5 * x * (1 + cupy.tanh(
+        return self._case(cupy.fuse(lambda x: 0.5 * x * (1 + cupy.tanh(
             0.7978845608028654 * (x + 0.044715 * x * x * x)))), many(1, ELEMENTS))
 
     def _softmax(self, x: Any) -> Any:
@@ -325,17 +306,8 @@ class CuPy(Cases):
         d = x - x.mean(-1, keepdims=True)
         return d / self.cupy.sqrt((d * d).mean(-1, keepdims=True) + 1e-5)
 
-    def _sum(self, x: Any) -> Any:
-        return x.sum()
-
-    def black_scholes(self) -> Built:
-        cupy, erf, spread = self.cupy, self.special.erf, VOLATILITY * TIME**0.5
-
-        def value(s: Any) -> Any:
-            d1 = (cupy.log(s / STRIKE) + (INTEREST + 0.5 * VOLATILITY**2) * TIME) / spread
-            first, second = (0.5 * (1.0 + erf(d * 0.7071067811865476)) for d in (d1, d1 - spread))
-            return s * first - STRIKE * float(np.exp(-INTEREST * TIME)) * second
-        return self._case(value, prices())
+    def _black_scholes(self, s: Any) -> Any:
+        return black_scholes(self.cupy.log, self.special.erf, s)
 
 
 for _name in SIZES:  # float32 alone
@@ -370,13 +342,9 @@ class Twofold(Cases, training.Twofold):
         tf = self.tf
         statement, names, check = self._case(tf.matmul, *arrays)
         if kind == "bf16":
-            names = {name: tf.cast(x, tf.bfloat16) if name.startswith("x") else x for name, x in names.items()}
-        f = names["f"]
-
-        def multiply(a: Any, b: Any) -> Any:
-            tf.config.experimental.enable_tensor_float_32_execution(kind != "")
-            return f(a, b)
-        return statement, {**names, "f": multiply}, check
+            names |= {name: tf.cast(x, tf.bfloat16) for name, x in names.items() if name.startswith("x")}
+        tf.config.experimental.enable_tensor_float_32_execution(kind != "")
+        return statement, names, check
 
     def _descent(self, data: Any, loss_of: Any, compiled: bool = True) -> Built:
         self.tf.config.experimental.enable_tensor_float_32_execution(False)
@@ -399,9 +367,6 @@ class Twofold(Cases, training.Twofold):
     def to_numpy(value: Any) -> np.ndarray:
         return value.numpy().astype(np.float32)
 
-    def _negative(self, x: Any) -> Any:
-        return -x
-
     def _gelu(self, x: Any) -> Any:
         return self.tf.nn.gelu(x, approximate=True)
 
@@ -412,14 +377,11 @@ class Twofold(Cases, training.Twofold):
         d = x - self.tf.reduce_mean(x, -1, keepdims=True)
         return d * self.tf.math.rsqrt(self.tf.reduce_mean(d * d, -1, keepdims=True) + 1e-5)
 
-    def _sum(self, x: Any) -> Any:
-        return self.tf.reduce_sum(x)
+    def sum(self) -> Built:
+        return self._case(self.tf.reduce_sum, many(1, SUMMED))
 
     def _black_scholes(self, s: Any) -> Any:
-        tf, spread = self.tf, VOLATILITY * TIME**0.5
-        d1 = (tf.math.log(s / STRIKE) + (INTEREST + 0.5 * VOLATILITY**2) * TIME) / spread
-        first, second = (0.5 * (1.0 + tf.math.erf(d * 0.7071067811865476)) for d in (d1, d1 - spread))
-        return s * first - STRIKE * float(np.exp(-INTEREST * TIME)) * second
+        return black_scholes(self.tf.math.log, self.tf.math.erf, s)
 
 
 PEERS = {"torch": Torch, "compiled": TorchCompiled, "jax": Jax, "cupy": CuPy, "twofold": Twofold}

@@ -33,7 +33,7 @@ from .placer import Placer
 from .units import Source
 
 __all__ = ["SHAPES", "INNER", "OUTER", "APART", "Finishing", "team_builder", "MatrixLines", "kernel", "joined",
-           "store_tile", "store_row", "neighbours", "takes", "choose", "product_runs", "held", "join"]
+           "store_tile", "store_row", "neighbours", "takes", "choose", "tiles_for", "product_runs", "held", "join"]
 
 # Which elements of an operand are known to be neighbours in memory: those along the inner index, those of its rows (or
 # columns), or none.
@@ -263,10 +263,7 @@ def product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: L
     places: list[Argument] = [p.at(left), p.at(right)]
     if swapped:
         places.reverse()
-    shape: TileShape | WarpShape
-    shape, parts = choose(x, compute.size)
-    if p.tensor_cores and gpu_mma.takes(dtype) and not swapped:
-        shape, parts = gpu_mma.shape_for(x.m, x.n, x.batches), 1
+    shape, parts = choose(x, compute.size) if swapped else tiles_for(p, x, dtype)
     if not layout.is_contiguous():
         parts = 1
     how = neighbours(x)
@@ -346,6 +343,14 @@ def choose(x: Matrices, size: int, parts: bool = True) -> tuple[TileShape, int]:
         return rounds * shape.rows * shape.columns * costs[shape] * (-(-blocks // number) + (number > 1))
 
     return min(((shape, number) for shape in costs for number in {1, blocks if parts else 1}), key=cost)
+
+
+def tiles_for(p: Placer, x: Matrices, dtype: DType, parts: bool = True) -> tuple[TileShape | WarpShape, int]:
+    """The tiles of products of `dtype`, tensor cores' where these are asked for, and in how many parts along the inner
+    index; `parts` as for `choose`."""
+    if p.tensor_cores and gpu_mma.takes(dtype):
+        return gpu_mma.shape_for(x.m, x.n, x.batches), 1
+    return choose(x, summed(dtype).size, parts)
 
 
 def _is_narrow(shape: TileShape, x: Matrices) -> bool:

@@ -15,17 +15,17 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 
 from . import conv_shapes as shapes
-from . import gpu_conv, gpu_gemm, gpu_mma, gpu_pool, gpu_scan, gpu_scatter, gpu_sort
+from . import gpu_conv, gpu_gemm, gpu_pool, gpu_scan, gpu_scatter, gpu_sort
 from .backend import Lowering, lowering
-from .kernels import convolution, pool, scan, segment
+from .kernels import convolution, scan, segment
 from .kernels.windows import Geometry
 from .layout import Layout
 from .matrices import Matrices
 from .operands import Argument, Run, Within, Work
 from .placer import Placer
-from .structured import Indexed, place_cross_entropy, place_gather, place_scatter, place_softmax, units
+from .structured import Indexed, place_cross_entropy, place_gather, place_order, place_scatter, place_softmax
 from .structured_products import transposed
-from .structured_windows import convolves, place_convolution, place_pool, window_of
+from .structured_windows import convolves, place_convolution, place_pool
 from .units import Source
 
 __all__ = ["LOWERINGS"]
@@ -99,7 +99,8 @@ def _convolved(p: Placer, w: Geometry, places: tuple[Argument, Argument, Argumen
     result, images, filters = places
     compute, columns, inner = p.out.dtype.compute, outputs // groups, w.channels // groups
     k = w.taps * inner
-    shape, parts = _tiles(p, w.places, columns, k, groups, compute)
+    x = Matrices(w.places, columns, k, (k, 1), (columns, 1), columns, ((groups, 0, 0, 0),))
+    shape, parts = gpu_gemm.tiles_for(p, x, compute)
     if groups > 1 or not whole:
         parts = 1
     what = compute, shape, w.window, _fills(inner, compute), parts > 1
@@ -119,15 +120,6 @@ def _convolved(p: Placer, w: Geometry, places: tuple[Argument, Argument, Argumen
 def _fills(inner: int, dtype: DType) -> bool:
     """Whether channels of a group fill whole vectors."""
     return inner * dtype.size % 16 == 0
-
-
-def _tiles(p: Placer, m: DimLike, n: int, k: DimLike, groups: int,
-           dtype: DType) -> tuple[gpu_gemm.TileShape | gpu_mma.WarpShape, int]:
-    """The tiles of a convolution, and in how many parts its windows are summed."""
-    if p.tensor_cores and gpu_mma.takes(dtype):
-        return gpu_mma.shape_for(m, n, groups), 1
-    x = Matrices(m, n, k, (k, 1), (n, 1), n, ((groups, 0, 0, 0),))
-    return gpu_gemm.choose(x, dtype.size)
 
 
 def _input_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> None:
@@ -178,10 +170,7 @@ def _filter_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) 
     shares = groups * count
     m = w.taps * inner
     x_of = Matrices(m, columns, w.places, (1, m), (outputs, 1), outputs, ((shares, 0, 0, 0),))
-    shape: gpu_gemm.TileShape | gpu_mma.WarpShape
-    shape, _ = gpu_gemm.choose(x_of, compute.size, parts=False)
-    if p.tensor_cores and gpu_mma.takes(compute):
-        shape = gpu_mma.shape_for(m, columns, shares)
+    shape, _ = gpu_gemm.tiles_for(p, x_of, compute, parts=False)
     kernel = p.kernel(gpu_conv.filters, compute, shape, w.window, _fills(inner, compute))
     total = shares * -(-m // shape.rows) * -(-columns // shape.columns)
     weight = shape.rows * shape.columns * w.places // 16 + 1
@@ -195,39 +184,23 @@ def _filter_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) 
 
 # -- pooling ------------------------------------------------------------------------------------------
 _POOLS = {"max_pool": gpu_pool.maximum, "max_pool_argmax": gpu_pool.argmax, "max_pool_gather": gpu_pool.gather,
-          "avg_pool": gpu_pool.average}
+          "max_pool_grad": gpu_pool.maximum_grad_tiled, "avg_pool": gpu_pool.average,
+          "avg_pool_grad": gpu_pool.average_grad}
 
 
 @lowering(*_POOLS, table=LOWERINGS)
 def _pool(p: Placer) -> None:
-    place_pool(p, _POOLS, by_elements=True)
+    place_pool(p, _POOLS, _of_common_pixels, by_elements=True)
 
 
-@lowering("max_pool_grad", table=LOWERINGS)
-def _max_pool_grad(p: Placer) -> None:
+def _of_common_pixels(p: Placer, w: Geometry, ct: Source, x: Source) -> None:
+    """Each window's winner first, for which each pixel then asks."""
     compute = p.out.dtype.compute
-    ct, x = (p.dense(s, compute) for s in p.operands)
-    w = window_of(p, x.layout.shape, ct.layout.shape[1:-1], p.attrs["ksize"])
     out, places, weight = p.target(compute), w.places * w.channels, 2 * w.taps
-    if pool.is_tiled(w):
-        kernel = p.kernel(gpu_pool.maximum_grad_tiled, compute)
-        p.fill([out], Run(kernel, [out, p.at(ct), p.at(x), *w.integers], places, weight))
-    else:
-        which = Work(dt.int32, places)
-        p.fill([out], Run(p.kernel(gpu_pool.winners, compute), [which, p.at(x), *w.integers], places, weight),
-               Run(p.kernel(gpu_pool.maximum_grad, compute), [out, p.at(ct), which, *w.integers],
-                   w.pixels * w.channels, weight))
-    p.give(out)
-
-
-@lowering("avg_pool_grad", table=LOWERINGS)
-def _avg_pool_grad(p: Placer) -> None:
-    compute = p.out.dtype.compute
-    ct = p.dense(p.operands[0], compute)
-    w = window_of(p, p.out.dims, ct.layout.shape[1:-1], p.attrs["ksize"])
-    out = p.target(compute)
-    kernel = p.kernel(gpu_pool.average_grad, compute)
-    p.fill([out], Run(kernel, [out, p.at(ct), *w.integers], w.pixels * w.channels, 2 * w.taps))
+    which = Work(dt.int32, places)
+    p.fill([out], Run(p.kernel(gpu_pool.winners, compute), [which, p.at(x), *w.integers], places, weight),
+           Run(p.kernel(gpu_pool.maximum_grad, compute), [out, p.at(ct), which, *w.integers], w.pixels * w.channels,
+               weight))
     p.give(out)
 
 
@@ -302,32 +275,13 @@ def _segments(p: Placer) -> None:
 
 
 # -- order --------------------------------------------------------------------------------------------
-def _ordered(p: Placer, descending: bool, indices: Argument | None = None) -> tuple[Source, Argument, list[Run]]:
-    """The operand, where the indices that sort its rows are, and the runs that find them."""
-    x = p.dense(p.operands[0])
+def _ordered(p: Placer, x: Source, descending: bool, indices: Argument | None) -> tuple[list[Run], Argument]:
+    """What finds the indices that sort the rows of x, and where these are."""
     *rows, length = x.layout.shape
     runs, _, order = gpu_sort.sorted_runs(p, x.base.dtype, p.at(x), dm.numel(rows), length, descending, indices)
-    return x, order, runs
+    return runs, order
 
 
-@lowering("argsort", table=LOWERINGS)
-def _argsort(p: Placer) -> None:
-    runs = _ordered(p, p.attrs["descending"], p.out)[2]
-    p.fill([p.out], *runs)
-
-
-@lowering("sort", table=LOWERINGS)
+@lowering("argsort", "sort", "top_k", table=LOWERINGS)
 def _sort(p: Placer) -> None:
-    x, order, runs = _ordered(p, p.attrs["descending"])
-    length = p.out.dims[-1]
-    kernel = p.kernel(gpu_sort.pick, units(p.out.dtype)[0], None)
-    p.fill([p.out], *runs, Run(kernel, [p.out, p.at(x), order, length, length], dm.numel(p.out.dims), 1))
-
-
-@lowering("top_k", table=LOWERINGS)
-def _top_k(p: Placer) -> None:
-    x, order, runs = _ordered(p, True)
-    values, places = p.node.outputs
-    kernel = p.kernel(gpu_sort.pick, units(values.dtype)[0], places.dtype)
-    arguments = [values, places, p.at(x), order, values.dims[-1], x.layout.shape[-1]]
-    p.fill([values, places], *runs, Run(kernel, arguments, dm.numel(values.dims), 1))
+    place_order(p, _ordered, by_elements=True)

@@ -7,14 +7,11 @@ they would tell it, so that the sums are the same.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar
 
+from .kernels import pool
 from .kernels.windows import Window
 from .loop import Cell, Kernel, LoopBuilder, Pointer
 from .loop_sizes import parted
@@ -30,7 +27,7 @@ def maximum(dtype: DType) -> Kernel:
     b, out, (x,), w = _begun("max_pool", dtype, dtype, "x")
     with b.for_(b.start, b.stop) as i:
         image, at, channel = _placed(b, w, i)
-        largest = b.local(-math.inf if dtype.is_floating else dtype.min, dtype)
+        largest = b.local(pool.lowest(dtype), dtype)
         with w.taps(image, at) as (_, pixel):
             largest.set(b.maximum(largest.get(), b.load(x, pixel * w.channels + channel)))
         b.store(out, i, largest.get())
@@ -107,7 +104,7 @@ def maximum_grad(dtype: DType) -> Kernel:
         pixel, channel = parted(b, i, w.channels)
         image, at = w.split(pixel, w.sizes)
         total = b.local(0, dtype)
-        with _places_in_order(b, w, image, at) as (tap, place):
+        with w.places(image, at, rising=True) as (tap, place, _):
             here = place * w.channels + channel
             with b.if_(b.eq(b.cast(b.load(which, here), dt.int64), tap)):
                 total.set(total.get() + b.load(ct, here))
@@ -167,25 +164,9 @@ def _first_largest(b: LoopBuilder, w: Window, x: Pointer, image: Scalar, at: lis
     best, which, where = b.local(0, x.dtype), b.local(-1), b.local(-1)
     with w.taps(image, at) as (tap, pixel):
         here = pixel * w.channels + channel
-        value, most = b.load(x, here), best.get()
-        larger = b.and_(b.not_(b.ge(most, value)), b.not_(b.isnan(most)))
-        with b.if_(b.or_(larger, b.lt(which.get(), 0))):
+        value = b.load(x, here)
+        with b.if_(pool.leads(b, value, best.get(), which.get())):
             best.set(value)
             which.set(tap)
             where.set(here)
     return which, where
-
-
-@contextmanager
-def _places_in_order(b: LoopBuilder, w: Window, image: Scalar, at: list[Scalar]) -> Iterator[tuple[Scalar, Scalar]]:
-    """As `Window.places`, but with the output places in rising order: those of later taps come first."""
-    tap, place = b.const(0, dt.int64), image
-    with ExitStack() as nest:
-        for axis in range(3):
-            k = nest.enter_context(b.for_(w.window[axis] - 1, -1, -1))
-            moved = at[axis] + w.before[axis] - k * w.dilations[axis]
-            o = b.idiv(moved, w.strides[axis])
-            exact = b.eq(o * w.strides[axis], moved)
-            nest.enter_context(b.if_(b.and_(b.and_(exact, b.ge(moved, 0)), b.lt(o, w.outputs[axis]))))
-            tap, place = tap * w.window[axis] + k, place * w.outputs[axis] + o
-        yield tap, place

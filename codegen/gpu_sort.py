@@ -25,7 +25,7 @@ from .loop_sizes import covering, parted
 from .operands import Argument, Run, Work
 from .placer import Placer
 
-__all__ = ["TILE", "tiles", "merge", "pick", "sorted_runs"]
+__all__ = ["TILE", "tiles", "merge", "sorted_runs"]
 
 _THREADS = 128  # of a block
 _EACH = 8  # keys of a thread
@@ -184,30 +184,6 @@ def merge(dtype: DType, descending: bool) -> Kernel:
         tile.merged(own, b.const(0, dt.int64), lefts, size)
         tile.put(own)
         _give(tile, keys, indices, base + first, size)
-    return b.finish()
-
-
-def pick(unit: DType, index: DType | None) -> Kernel:
-    """The elements of each row in the order of indices, up to a count; the range counts them.
-
-    args: addresses of the elements, of where the indices go if they are wanted, of x and of the indices; how many of a
-    row are picked; the length of a row.
-
-    Args:
-        unit: a plain type of the elements' size.
-        index: the dtype of the indices that are wanted besides.
-    """
-    b = LoopBuilder(f"pick by elements {unit.short} {index.short if index else ''}")
-    out = b.pointer("out", unit)
-    places = b.pointer("places", index) if index is not None else None
-    x, order = b.pointer("x", unit), b.pointer("order", dt.int32)
-    count, length = b.integer(), b.integer()
-    with b.for_(b.start, b.stop) as i:
-        row, n = parted(b, i, count)
-        place = b.load(order, row * length + n)
-        b.store(out, i, b.load(x, row * length + b.cast(place, dt.int64)))
-        if places is not None:
-            b.store(places, i, b.cast(place, places.dtype))
     return b.finish()
 
 

@@ -25,21 +25,20 @@ from .llvm_teams import special_register
 from .loop import TEAM
 from .statements import IntegerArgument, Kernel, walk
 
-__all__ = ["OLDEST", "TENSOR_CORES", "uses_tensor_cores", "Threads", "target", "threads", "parameters", "text",
-           "module", "assembly"]
+__all__ = ["OLDEST", "TENSOR_CORES", "Threads", "target", "threads", "parameters", "text", "module", "assembly"]
 
 _TRIPLE = "nvptx64-nvidia-cuda"
 _VERSION = "+ptx63"  # the oldest that knows `OLDEST`; every driver of today takes it
 OLDEST = "sm_75"  # Turing; code for it also runs on what came later
 TENSOR_CORES = "sm_80"  # Ampere, the oldest whose tensor cores take TF32 and bfloat16
-_VERSION_OF_THEM = "+ptx70"
+_TENSOR_CORES_VERSION = "+ptx70"
 _BLOCK = 128  # threads of a block, where its size makes no difference
 _I64, _GENERIC, _GLOBAL = ir.IntType(64), ir.PointerType(), ir.PointerType(addrspace=1)
 
 
 def target(tensor_cores: bool = False) -> targets.Target:
     """GPUs from `OLDEST` on, or those whose tensor cores we know, for `target.use`. Threads have no vectors."""
-    architecture, version = (TENSOR_CORES, _VERSION_OF_THEM) if tensor_cores else (OLDEST, _VERSION)
+    architecture, version = (TENSOR_CORES, _TENSOR_CORES_VERSION) if tensor_cores else (OLDEST, _VERSION)
     return targets.Target(_TRIPLE, architecture, version, 0, fused=True, half=True, wide=True, masks=False,
                           many_registers=True)
 
@@ -97,7 +96,7 @@ def module(kernels: Mapping[str, Kernel], count: int = 0) -> str:
     Args:
         count: of arguments, as for `parameters`.
     """
-    with targets.use(target(any(uses_tensor_cores(kernel) for kernel in kernels.values()))):
+    with targets.use(target(any(_uses_tensor_cores(kernel) for kernel in kernels.values()))):
         written = ir.Module()
         for name, kernel in kernels.items():
             _entry(written, kernel, name, count)
@@ -106,11 +105,11 @@ def module(kernels: Mapping[str, Kernel], count: int = 0) -> str:
 
 def assembly(written: str) -> str:
     """PTX of a `module`."""
-    with targets.use(target("@llvm.nvvm.mma." in written or '@"llvm.nvvm.mma.' in written)):
+    with targets.use(target("llvm.nvvm.mma." in written)):
         return llvm_module.assembly(llvm_module.optimise(written))
 
 
-def uses_tensor_cores(kernel: Kernel) -> bool:
+def _uses_tensor_cores(kernel: Kernel) -> bool:
     """Whether a kernel needs a GPU that is no older than `TENSOR_CORES`."""
     return any(isinstance(s, Instr) and s.op == "mma" for s in walk(kernel.body))
 

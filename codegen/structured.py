@@ -18,14 +18,14 @@ from twofold.ir.dtypes import DType
 
 from . import slots
 from .backend import Backend, lowering
-from .kernels import indexing, scan, segment, softmax, stacks
+from .kernels import indexing, order, scan, segment, softmax, stacks
 from .layout import Layout, contiguous
 from .operands import Argument, Detail, Rows, Run, Within, Work
 from .placer import Placer, moved_back
 from .plan_placer import PlanPlacer
 from .units import Source
 
-__all__ = ["install", "place_softmax", "place_cross_entropy", "Indexed", "place_gather", "place_scatter", "units"]
+__all__ = ["install", "place_softmax", "place_cross_entropy", "Indexed", "place_gather", "place_scatter", "place_order"]
 
 _WORK = 16  # of an element of a softmax, in simple operations
 _PLAIN = {1: dt.uint8, 2: dt.uint16, 4: dt.uint32, 8: dt.uint64, 16: dt.uint64}
@@ -75,7 +75,7 @@ def _teams(by_team: bool) -> tuple[bool, ...]:
 
 
 # -- gather and scatter -------------------------------------------------------------------------------
-def units(dtype: DType) -> tuple[DType, int]:
+def _units(dtype: DType) -> tuple[DType, int]:
     """A plain type that moves elements of `dtype`, and how many of it make one."""
     return _PLAIN[dtype.size], 2 if dtype.size == 16 else 1
 
@@ -137,7 +137,7 @@ def place_gather(p: Placer, runs: Callable[[Placer, Indexed], list[Run]]) -> Non
         return
     x, indices = p.dense(p.operands[0]), p.index(p.operands[1])
     dims, shape = x.layout.shape, indices.layout.shape
-    unit, factor = units(x.base.dtype)
+    unit, factor = _units(x.base.dtype)
     before: list[Run] = []
     index: Argument = p.at(indices)
     index_type, detail = indices.base.dtype, None
@@ -184,7 +184,7 @@ def place_scatter(p: Placer, runs: Callable[[Placer, Indexed, str], list[Run]]) 
         return
     indices, updates = p.operands if name == "scatter_nd" else p.operands[1:]
     mode = p.attrs["mode"] if name == "tensor_scatter" else "add"
-    unit, factor = units(p.out.dtype) if mode == "update" else (p.out.dtype.compute, 1)
+    unit, factor = _units(p.out.dtype) if mode == "update" else (p.out.dtype.compute, 1)
     indices = p.index(indices)
     values = p.dense(updates, p.out.dtype if mode == "update" else unit)
     dtype = values.base.dtype
@@ -311,3 +311,27 @@ def _segments(p: Placer) -> None:
                                                      columns < segment.TILE else segment.TILE)
     arguments = [p.out, acc, p.at(data), p.at(ids), rows, segments, columns]
     p.fill([p.out], Run(kernel, arguments, dm.ceil_div(columns, segment.TILE), weight))
+
+
+# -- order --------------------------------------------------------------------------------------------
+def place_order(p: Placer, runs: Callable[[Placer, Source, bool, Argument | None], tuple[list[Run], Argument]],
+                by_elements: bool) -> None:
+    """Places sorting, by the runs that a backend has for it. The processor of this process has none: NumPy sorts.
+
+    Args:
+        runs: `runs(p, x, descending, indices)` gives what finds the indices that sort the rows of x, and where these
+            are: at `indices`, or in memory of the step's own.
+        by_elements: whether ranges of what picks elements count these, rather than rows.
+    """
+    x = p.dense(p.operands[0])
+    name, (values, *places) = p.node.op.name, p.node.outputs
+    descending = name == "top_k" or p.attrs["descending"]
+    if name == "argsort":
+        p.fill([p.out], *runs(p, x, descending, p.out)[0])
+        return
+    before, indices = runs(p, x, descending, None)
+    *rows, count = values.dims
+    kernel = p.kernel(order.pick, _units(values.dtype)[0], places[0].dtype if places else None, by_elements)
+    arguments = [values, *places, p.at(x), indices, count, x.layout.shape[-1]]
+    total, each = (dm.numel(values.dims), 1) if by_elements else (dm.numel(rows), count)
+    p.fill([values, *places], *before, Run(kernel, arguments, total, each))

@@ -12,14 +12,14 @@ from twofold.ir import graph as g
 from . import library, target
 from .backend import Backend, lowering
 from .kernels import checks, order
-from .operands import Run, Within, Work
+from .operands import Argument, Run, Within, Work
 from .placer import Placer
+from .structured import place_order
 from .units import Source
 
 __all__ = ["install"]
 
 _WORK = 16  # of an element of a row that is sorted, in simple operations
-_PLAIN = {1: dt.uint8, 2: dt.uint16, 4: dt.uint32, 8: dt.uint64, 16: dt.uint64}
 
 
 def install() -> None:
@@ -40,34 +40,16 @@ def _assertion(p: Placer) -> None:
 
 
 # -- order --------------------------------------------------------------------------------------------
-def _ordered(p: Placer, descending: bool, out: g.Value | None = None) -> tuple[Source, g.Value]:
-    """The operand in memory, and the indices that sort its rows."""
-    x = p.dense(p.operands[0])
+def _ordered(p: Placer, x: Source, descending: bool, out: Argument | None) -> tuple[list[Run], Argument]:
+    """What finds the indices that sort the rows of x, and where these are."""
     *rows, length = x.layout.shape
-    indices = out or g.Value(x.layout.shape, dt.int32)
+    size = dm.numel(x.layout.shape)
+    indices = Work(dt.int32, size) if out is None else out
     kernel = order.argsort(x.base.dtype, descending)
-    arguments = [indices, Work(dt.int32, dm.numel(x.layout.shape)), p.at(x), length]
-    p.fill([indices], Run(kernel, arguments, dm.numel(rows), length * _WORK))
-    return x, indices
+    arguments: list[Argument] = [indices, Work(dt.int32, size), p.at(x), length]
+    return [Run(kernel, arguments, dm.numel(rows), length * _WORK)], indices
 
 
-@lowering("argsort", handles=_is_elsewhere, table=library.LOWERINGS)
-def _argsort(p: Placer) -> None:
-    _ordered(p, p.attrs["descending"], p.out)
-
-
-@lowering("sort", handles=_is_elsewhere, table=library.LOWERINGS)
+@lowering("argsort", "sort", "top_k", handles=_is_elsewhere, table=library.LOWERINGS)
 def _sort(p: Placer) -> None:
-    x, indices = _ordered(p, p.attrs["descending"])
-    *rows, length = x.layout.shape
-    kernel = order.pick(_PLAIN[p.out.dtype.size], None)
-    p.fill([p.out], Run(kernel, [p.out, p.at(x), indices, length, length], dm.numel(rows), length))
-
-
-@lowering("top_k", handles=_is_elsewhere, table=library.LOWERINGS)
-def _top_k(p: Placer) -> None:
-    x, indices = _ordered(p, True)
-    *rows, length = x.layout.shape
-    values, places = p.node.outputs
-    kernel, count = order.pick(_PLAIN[values.dtype.size], places.dtype), values.dims[-1]
-    p.fill([values, places], Run(kernel, [values, places, p.at(x), indices, count, length], dm.numel(rows), count))
+    place_order(p, _ordered, by_elements=False)

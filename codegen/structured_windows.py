@@ -24,73 +24,62 @@ from .operands import Argument, Detail, Run, Work
 from .placer import Placer
 from .units import Source
 
-__all__ = ["install", "window_of", "convolves", "depthwise", "place_pool", "place_convolution"]
+__all__ = ["install", "convolves", "depthwise", "place_pool", "place_convolution"]
 
 
 def install() -> None:
     """Does nothing: importing the module registers its lowerings."""
 
 
-def window_of(p: Placer, dims: Sequence[DimLike], places: Sequence[DimLike], window: Sequence[int]) -> Geometry:
+def _window_of(p: Placer, dims: Sequence[DimLike], places: Sequence[DimLike], window: Sequence[int]) -> Geometry:
     """The geometry of a node for input `dims` with the output `places`."""
     return geometry(dims, places, window, p.attrs)
 
 
 # -- pooling ------------------------------------------------------------------------------------------
 _POOLS = {"max_pool": pool.maximum, "max_pool_argmax": pool.argmax, "max_pool_gather": pool.gather,
-          "avg_pool": pool.average}
+          "max_pool_grad": pool.maximum_grad_tiled, "avg_pool": pool.average, "avg_pool_grad": pool.average_grad}
 
 
 @lowering(*_POOLS)
 def _pool(p: Placer) -> None:
-    place_pool(p, _POOLS, by_elements=False)
+    place_pool(p, _POOLS, _of_common_pixels, by_elements=False)
 
 
-def place_pool(p: Placer, kernels: Mapping[str, Callable[[DType], Kernel]], by_elements: bool) -> None:
-    """Places what gives something for each window.
+def place_pool(p: Placer, kernels: Mapping[str, Callable[[DType], Kernel]],
+               of_common_pixels: Callable[[Placer, Geometry, Source, Source], None], by_elements: bool) -> None:
+    """Places pooling or a gradient of it, as a backend does.
 
     Args:
         kernels: by the name of the op.
-        by_elements: whether their ranges count elements of the result, rather than places.
+        of_common_pixels: `of_common_pixels(p, window, ct, x)` places the gradient for the largest elements where a
+            pixel may be in no window, or in several.
+        by_elements: whether ranges of kernels count elements, rather than places or pixels.
     """
-    compute = p.operands[-1].base.dtype.compute
+    name, compute = p.node.op.name, p.operands[-1].base.dtype.compute
     operands = [p.dense(s, compute) for s in p.operands]
-    w = window_of(p, operands[-1].layout.shape, p.out.dims[1:-1], p.attrs["ksize"])
+    first, last = operands[0].layout.shape, operands[-1].layout.shape
+    image, places = {"max_pool_grad": (last, first), "avg_pool_grad": (p.out.dims, first)}.get(name, (last, p.out.dims))
+    w = _window_of(p, image, places[1:-1], p.attrs["ksize"])
+    twice = name == "max_pool_grad"  # goes over windows: to find what is largest, and to write
+    if twice and not pool.is_tiled(w):
+        of_common_pixels(p, w, *operands)
+        return
     out = p.target(p.out.dtype.compute)
-    kernel = p.kernel(kernels[p.node.op.name], compute)
     arguments = [out, *[p.at(s) for s in operands], *w.integers]
-    total, each = (w.places * w.channels, 1) if by_elements else (w.places, w.channels)
-    p.fill([out], Run(kernel, arguments, total, 2 * w.taps * each))
+    count, work = w.pixels if name == "avg_pool_grad" else w.places, (4 if twice else 2) * w.taps
+    total, weight = (count * w.channels, work) if by_elements else (count, work * w.channels)
+    p.fill([out], Run(p.kernel(kernels[name], compute), arguments, total, weight))
     p.give(out)
 
 
-@lowering("max_pool_grad")
-def _max_pool_grad(p: Placer) -> None:
+def _of_common_pixels(p: Placer, w: Geometry, ct: Source, x: Source) -> None:
     compute = p.out.dtype.compute
-    ct, x = (p.dense(s, compute) for s in p.operands)
-    w = window_of(p, x.layout.shape, ct.layout.shape[1:-1], p.attrs["ksize"])
-    if pool.is_tiled(w):
-        out = p.target(compute)
-        arguments = [out, p.at(ct), p.at(x), *w.integers]
-        p.fill([out], Run(p.kernel(pool.maximum_grad_tiled, compute), arguments, w.places, 4 * w.taps * w.channels))
-        p.give(out)
-        return
     whole = p.zeros(compute)
     tasks = w.images * dm.ceil_div(w.channels, pool.BLOCK)
     weight = 2 * w.taps * pool.BLOCK * dm.numel(w.outputs)
     p.change(whole, Run(p.kernel(pool.maximum_grad, compute), [whole, p.at(ct), p.at(x), *w.integers], tasks, weight))
     p.give(whole)
-
-
-@lowering("avg_pool_grad")
-def _avg_pool_grad(p: Placer) -> None:
-    compute = p.out.dtype.compute
-    ct = p.dense(p.operands[0], compute)
-    w = window_of(p, p.out.dims, ct.layout.shape[1:-1], p.attrs["ksize"])
-    out = p.target(compute)
-    kernel = p.kernel(pool.average_grad, compute)
-    p.fill([out], Run(kernel, [out, p.at(ct), *w.integers], w.pixels, 2 * w.taps * w.channels))
-    p.give(out)
 
 
 # -- convolution --------------------------------------------------------------------------------------
@@ -121,7 +110,7 @@ def place_convolution(p: Placer, of_channels: Callable[[Placer, Geometry, tuple[
     filters = tuple(p.attrs["filter_shape"]) if name == "conv_filter_grad" else y.layout.shape
     image = p.out.dims if name == "conv_input_grad" else x.layout.shape
     places = {"conv": p.out.dims, "conv_input_grad": x.layout.shape}.get(name, y.layout.shape)
-    w = window_of(p, image, places[1:-1], filters[:-2])
+    w = _window_of(p, image, places[1:-1], filters[:-2])
     if any(not isinstance(d, Dim) and d == 0 for d in (*x.layout.shape, *y.layout.shape, *p.out.dims)):
         p.give(p.zeros())
         return

@@ -10,6 +10,7 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar
 
 from ..loop import Kernel, LoopBuilder, Pointer
+from ..loop_sizes import parted
 
 __all__ = ["precedes", "argsort", "pick"]
 
@@ -70,8 +71,8 @@ def _merge(b: LoopBuilder, out: Pointer, work: Pointer, x: Pointer, base: Scalar
         left.set(i + (1 - step))
 
 
-def pick(unit: DType, index: DType | None) -> Kernel:
-    """The elements of each row in the order of indices, up to a count, the range counting rows.
+def pick(unit: DType, index: DType | None, by_elements: bool) -> Kernel:
+    """The elements of each row in the order of indices, up to a count.
 
     args: addresses of the elements, of where the indices go if they are wanted, of x and of the indices; how many of a
     row are picked; the length of a row.
@@ -79,15 +80,24 @@ def pick(unit: DType, index: DType | None) -> Kernel:
     Args:
         unit: a plain type of the elements' size.
         index: the dtype of the indices that are wanted besides.
+        by_elements: whether the range counts what is picked, rather than rows.
     """
-    b = LoopBuilder(f"pick {unit.short} {index.short if index else ''}")
+    b = LoopBuilder(f"pick {'by elements ' * by_elements}{unit.short} {index.short if index else ''}")
     out = b.pointer("out", unit)
     places = b.pointer("places", index) if index is not None else None
     x, order = b.pointer("x", unit), b.pointer("order", dt.int32)
-    count, n = b.integer(), b.integer()
-    with b.for_(b.start, b.stop) as row, b.for_(0, count) as i:
-        place = b.load(order, row * n + i)
-        b.store(out, row * count + i, b.load(x, row * n + b.cast(place, dt.int64)))
+    count, length = b.integer(), b.integer()
+
+    def move(number: Scalar, row: Scalar, n: Scalar) -> None:
+        place = b.load(order, row * length + n)
+        b.store(out, number, b.load(x, row * length + b.cast(place, dt.int64)))
         if places is not None:
-            b.store(places, row * count + i, b.cast(place, places.dtype))
+            b.store(places, number, b.cast(place, places.dtype))
+
+    if by_elements:
+        with b.for_(b.start, b.stop) as number:
+            move(number, *parted(b, number, count))
+    else:
+        with b.for_(b.start, b.stop) as row, b.for_(0, count) as n:
+            move(row * count + n, row, n)
     return b.finish()

@@ -18,14 +18,21 @@ from twofold.ir.scalar import Scalar
 
 from .windows import Geometry, Window, accumulate, fill
 
-__all__ = ["maximum", "argmax", "gather", "maximum_grad", "maximum_grad_tiled", "is_tiled", "average", "average_grad",
-           "BLOCK"]
+__all__ = ["lowest", "leads", "maximum", "argmax", "gather", "maximum_grad", "maximum_grad_tiled", "is_tiled",
+           "average", "average_grad", "BLOCK"]
 
 BLOCK = 32  # channels that a search for the largest element takes at a time
 
 
-def _lowest(dtype: DType) -> float | int:
+def lowest(dtype: DType) -> float | int:
+    """What a search for the largest element begins with."""
     return -math.inf if dtype.is_floating else dtype.min
+
+
+def leads(b: LoopBuilder, value: Scalar, best: Scalar, which: Scalar) -> Scalar:
+    """Whether `value` is the first largest so far, after `best` at tap `which`, -1 where there was none."""
+    larger = b.and_(b.not_(b.ge(best, value)), b.not_(b.isnan(best)))
+    return b.or_(larger, b.lt(which, 0))
 
 
 def maximum(dtype: DType) -> Kernel:
@@ -39,7 +46,7 @@ def maximum(dtype: DType) -> Kernel:
     with b.for_(b.start, b.stop) as r:
         image, at = w.split(r, w.outputs)
         first = r * w.channels
-        fill(b, out, first, w.channels, _lowest(dtype))
+        fill(b, out, first, w.channels, lowest(dtype))
         with w.taps(image, at) as (_, pixel), b.for_(0, w.channels) as c:
             b.store(out, first + c, b.maximum(b.load(out, first + c), b.load(x, pixel * w.channels + c)))
     return b.finish()
@@ -63,8 +70,7 @@ class _Winners:
         with w.taps(image, at) as (tap, pixel), b.for_(0, width) as c:
             value, best = b.load(self.x, pixel * w.channels + left + c), b.load(self.best, c)
             which = b.load(self.which, c)
-            larger = b.and_(b.not_(b.ge(best, value)), b.not_(b.isnan(best)))
-            wins = b.or_(larger, b.lt(which, 0))
+            wins = leads(b, value, best, which)
             b.store(self.best, c, b.select(wins, value, best))
             b.store(self.which, c, b.select(wins, b.cast(tap, dt.int32), which))
         with w.taps(image, at) as (tap, pixel), b.for_(0, width) as c:

@@ -133,13 +133,16 @@ class Window:
             yield tap, pixel
 
     @contextmanager
-    def places(self, image: Scalar, at: Sequence[Scalar]) -> Iterator[tuple[Scalar, Scalar, list[Scalar]]]:
-        """For the input pixel `at`: each tap that falls on it, and the number and coordinates of the output place."""
+    def places(self, image: Scalar, at: Sequence[Scalar],
+               rising: bool = False) -> Iterator[tuple[Scalar, Scalar, list[Scalar]]]:
+        """For the input pixel `at`: each tap that falls on it, and the number and coordinates of the output place. Taps
+        are in rising order, or places are, which is the other way round."""
         b = self.b
         tap, place, where = b.const(0, dt.int64), image, []
         with ExitStack() as nest:
             for axis in range(3):
-                k = nest.enter_context(b.for_(0, self.window[axis]))
+                taps = b.for_(self.window[axis] - 1, -1, -1) if rising else b.for_(0, self.window[axis])
+                k = nest.enter_context(taps)
                 moved = at[axis] + self.before[axis] - k * self.dilations[axis]
                 o = b.idiv(moved, self.strides[axis])
                 exact = b.eq(o * self.strides[axis], moved)
