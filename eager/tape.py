@@ -482,6 +482,8 @@ class GradientTape:
               sources: Sequence[Readable]) -> list[list[Tensor | None]]:
         """The gradients of `sources` for each of `seeds` as the target's cotangent."""
         self._begin()
+        if self._in_trace:
+            self._find_names([target, *sources])
         entries, numbers = self._entries, [self._numbers_of(s) for s in sources]
         if not self._persistent:
             self._release()
