@@ -234,15 +234,19 @@ def _play_sums(way: Path, sums: Sums) -> list[Tensor | None]:
 def _as_one(sums: Sums[int, Any], numbers: Sequence[Sequence[int]],
             totals: list[Tensor | None]) -> list[Tensor | None]:
     """The gradients of sources, of which those of one value are one tensor for gradients of this gradient."""
-    singles = [(i, ns[0]) for i, ns in enumerate(numbers) if len(ns) == 1 and totals[i] is not None]
-    for at, (i, n) in enumerate(singles):
-        for j, m in singles[:at]:
-            then, otherwise = totals[j], totals[i]
-            assert then is not None and otherwise is not None
-            if m == n:
-                totals[i] = then
-            elif then.dims == otherwise.dims and is_followed() and (holds := sums.same(n).get(m)) is not None:
-                totals[i] = one_of(holds(), then, otherwise)
+    firsts: dict[int, Tensor] = {}  # the gradients so far, by the sources' numbers
+    joins = is_followed()
+    for i, ns in enumerate(numbers):
+        total = totals[i]
+        if len(ns) != 1 or total is None:
+            continue
+        if ns[0] not in firsts:
+            others = sums.same(ns[0]) if joins else {}
+            for m, then in firsts.items() if others else ():
+                if m in others and then.dims == total.dims:
+                    total = one_of(others[m](), then, total)
+            firsts[ns[0]] = total
+        totals[i] = firsts[ns[0]]
     return totals
 
 
