@@ -31,6 +31,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir import errors, ops
 from twofold.ir import graph as g
 from twofold.ir.assumptions import Origin
+from twofold.ir.build import sides_of
 from twofold.ir.dims import Dim, DimLike, Shape
 from twofold.ir.dtypes import DType
 from twofold.ir.op import Op, interpreter, use_interpreter
@@ -310,13 +311,8 @@ class Trace:
 
     def one_of(self, condition: Tensor, then: Tensor, otherwise: Tensor) -> SymbolicTensor:
         """One of two tensors of the same spec, by a branch that gives it back."""
-        regions = []
-        for number, name in enumerate(("then", "else")):
-            region = g.Graph(name)
-            inputs = [region.add_input(t.dims, t.dtype) for t in (then, otherwise)]
-            region.outputs = [inputs[number]]
-            regions.append(region)
-        return self.construct(g.COND, [condition, then, otherwise], {}, [spec(then.dims, then.dtype)], regions)[0]
+        return self.construct(g.COND, [condition, then, otherwise], {}, [spec(then.dims, then.dtype)],
+                              sides_of(then, otherwise))[0]
 
     def custom(self, results: Sequence[Tensor], inputs: Sequence[Tensor], backward: Backward) -> tuple[Tensor, ...]:
         """Results of a function with a gradient of its own; recorders are not told."""
