@@ -33,7 +33,7 @@ from twofold.ir.types import Attrs, Spec
 from .following import followed
 from .staging import restage
 from .symbolic import SymbolicTensor, symbolic
-from .trace import StagedConstruct, Trace, current, differentiated, records_constructs
+from .trace import StagedConstruct, current, differentiated, records_constructs
 from .types import Cotangent
 
 __all__ = ["Condition", "Connection", "RecordedConstruct", "record_construct", "recorded"]
@@ -46,20 +46,20 @@ Condition: TypeAlias = Callable[[], Tensor]
 
 
 @records_constructs
-def record_construct(trace: Trace, construct: StagedConstruct) -> None:
-    """Tell the recorders of this context of a construct that was staged in `trace`."""
+def record_construct(construct: StagedConstruct) -> None:
+    """Tell the recorders of this context of a construct that was staged."""
     if construct.node.op not in FLOWS or not any(o.dtype.is_differentiable for o in construct.results):
         return
     wanted = followed(construct.operands)
     if any(wanted):
-        construct.recorded = RecordedConstruct(trace, construct, wanted)
+        construct.recorded = RecordedConstruct(construct, wanted)
         record.record_custom(construct.recorded, tuple(construct.operands), tuple(construct.results), True)
 
 
-def recorded(trace: Trace, construct: StagedConstruct) -> RecordedConstruct:
+def recorded(construct: StagedConstruct) -> RecordedConstruct:
     """What knows the names of a construct's results, whether recorders know of it or not."""
     if construct.recorded is None:
-        construct.recorded = RecordedConstruct(trace, construct, (False,) * len(construct.operands))
+        construct.recorded = RecordedConstruct(construct, (False,) * len(construct.operands))
     known: RecordedConstruct = construct.recorded
     return known
 
@@ -88,8 +88,8 @@ class RecordedConstruct:
 
     only_names = False
 
-    def __init__(self, trace: Trace, construct: StagedConstruct, wanted: tuple[bool, ...]) -> None:
-        self.trace, self.node, self.wanted = trace, construct.node, wanted
+    def __init__(self, construct: StagedConstruct, wanted: tuple[bool, ...]) -> None:
+        self.trace, self.node, self.wanted = construct.trace, construct.node, wanted
         self.inputs, self.outputs = tuple(construct.operands), list(construct.results)
         self.count = len(self.outputs)
         self.places = list(range(len(self.inputs)))

@@ -75,18 +75,20 @@ class StagedConstruct:
     """A construct as it was staged, with its tensors.
 
     Attributes:
+        trace: that in which it was staged.
         node: as it was then; others with further results may have taken its place since.
         recorded: what knows its gradient and its names, once somebody has asked (`tracer/gradients.py`).
     """
 
-    __slots__ = ("node", "operands", "results", "recorded")
+    __slots__ = ("trace", "node", "operands", "results", "recorded")
 
-    def __init__(self, node: g.Node, operands: Sequence[Tensor], results: Sequence[SymbolicTensor]) -> None:
-        self.node, self.operands, self.results = node, operands, results
+    def __init__(self, trace: Trace, node: g.Node, operands: Sequence[Tensor],
+                 results: Sequence[SymbolicTensor]) -> None:
+        self.trace, self.node, self.operands, self.results = trace, node, operands, results
         self.recorded: Any = None
 
 
-ConstructRecorder: TypeAlias = Callable[["Trace", StagedConstruct], None]
+ConstructRecorder: TypeAlias = Callable[[StagedConstruct], None]
 _construct_recorders: list[ConstructRecorder] = []
 
 
@@ -175,7 +177,7 @@ class Trace:
         self._inputs: dict[int, SymbolicTensor] = {}  # identity of a captured tensor -> the one that stands for it
         self.identities: dict[g.Value, int] = {}  # the numbers by which recorders know the results of ops
         self.input_tensors: list[SymbolicTensor] = []
-        self._alive: list[Captured] = []  # keeps the captured alive, and so their identities theirs
+        self._alive: list[Captured] = []  # keeps constants and variables alive, and so their identities theirs
         self._constants: dict[int, g.Value] = {}
         self.names: Iterator[int] = parent.names if parent is not None else itertools.count()
         self.born: set[str] = set()  # the symbols that were made here, and not in the parent
@@ -291,12 +293,12 @@ class Trace:
         if outputs:
             node = outputs[0].value.node
             assert node is not None, "a result has a node"
-            staged = StagedConstruct(node, tensors, outputs)
+            staged = StagedConstruct(self, node, tensors, outputs)
             if op is g.COND or op is g.WHILE:
                 self.constructs.append(staged)
             if record.active.get():
                 for tell in _construct_recorders:
-                    tell(self, staged)
+                    tell(staged)
         return outputs
 
     def other_names(self, tensor: Tensor) -> Any:
@@ -371,8 +373,7 @@ class Trace:
             self.captured.append(outer)
             self.sources[captured.value] = outer.value
         self._inputs[key] = captured
-        self.originals[captured.value] = tensor
-        self._alive.append(tensor)
+        self.originals[captured.value] = tensor  # which keeps it alive, and so its identity its own
         if getattr(tensor, "_id", 0):
             captured._id = tensor._id  # for recorders it is the same tensor
         return captured
