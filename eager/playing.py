@@ -251,8 +251,8 @@ def _as_one(sums: Sums[int, Any], numbers: Sequence[Sequence[int]],
 
 
 def is_followed() -> bool:
-    """Whether recorders follow what is computed here, in a trace also those around the function."""
-    return bool(record.active.get()) or getattr(interpreter(), "followed", False)
+    """Whether recorders follow what is computed here."""
+    return record.is_followed(interpreter())
 
 
 def one_of(condition: Tensor, then: Tensor, otherwise: Tensor) -> Tensor:
@@ -317,7 +317,7 @@ def connection(entries: Sequence[Entry], tracked: set[int], watched: set[int], n
             if x is True:
                 open_.pop(n, None)
             elif n and n not in watched and x is not None:
-                open_[n] = (*(open_.get(n) or ()), *(x or ())) or False  # type: ignore[misc]  # no flag is True
+                open_[n] = (*(open_.get(n) or ()), *(x or ())) or False  # type: ignore[misc]  # neither is True
     return open_.get(number, True)
 
 

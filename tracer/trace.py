@@ -68,7 +68,7 @@ def differentiated(here: Trace | None) -> bool:
     Args:
         here: the trace that is under way.
     """
-    return bool(record.active.get()) or (here is not None and here.followed)
+    return record.is_followed(here)
 
 
 class StagedConstruct:
