@@ -234,21 +234,25 @@ def _play_sums(way: Path, sums: Sums) -> list[Tensor | None]:
 def _as_one(sums: Sums[int, Any], numbers: Sequence[Sequence[int]],
             totals: list[Tensor | None]) -> list[Tensor | None]:
     """The gradients of sources, of which those of one value are one tensor for gradients of this gradient."""
-    singles = [(i, ns[0]) for i, ns in enumerate(numbers) if len(ns) == 1 and totals[i] is not None]
-    for at, (i, n) in enumerate(singles):
-        for j, m in singles[:at]:
-            then, otherwise = totals[j], totals[i]
-            assert then is not None and otherwise is not None
-            if m == n:
-                totals[i] = then
-            elif then.dims == otherwise.dims and is_followed() and (holds := sums.same(n).get(m)) is not None:
-                totals[i] = one_of(holds(), then, otherwise)
+    firsts: dict[int, Tensor] = {}  # the gradients so far, by the sources' numbers
+    joins = is_followed()
+    for i, ns in enumerate(numbers):
+        total = totals[i]
+        if len(ns) != 1 or total is None:
+            continue
+        if ns[0] not in firsts:
+            others = sums.same(ns[0]) if joins else {}
+            for m, then in firsts.items() if others else ():
+                if m in others and then.dims == total.dims:
+                    total = one_of(others[m](), then, total)
+            firsts[ns[0]] = total
+        totals[i] = firsts[ns[0]]
     return totals
 
 
 def is_followed() -> bool:
-    """Whether recorders follow what is computed here, in a trace also those around the function."""
-    return bool(record.active.get()) or getattr(interpreter(), "followed", False)
+    """Whether recorders follow what is computed here."""
+    return record.is_followed(interpreter())
 
 
 def one_of(condition: Tensor, then: Tensor, otherwise: Tensor) -> Tensor:
@@ -313,7 +317,7 @@ def connection(entries: Sequence[Entry], tracked: set[int], watched: set[int], n
             if x is True:
                 open_.pop(n, None)
             elif n and n not in watched and x is not None:
-                open_[n] = (*(open_.get(n) or ()), *(x or ())) or False  # type: ignore[misc]  # no flag is True
+                open_[n] = (*(open_.get(n) or ()), *(x or ())) or False  # type: ignore[misc]  # neither is True
     return open_.get(number, True)
 
 

@@ -21,7 +21,7 @@ from .tensor import Tensor
 from .types import AnyVariable, Vjp
 
 __all__ = ["Recorder", "active", "push", "pop", "record", "record_custom", "record_further", "tell", "telling",
-           "identity"]
+           "identity", "is_followed"]
 
 
 class Recorder(Protocol):
@@ -73,6 +73,12 @@ def telling(recorders: tuple[Recorder, ...]) -> Iterator[None]:
         yield
     finally:
         active.reset(token)
+
+
+def is_followed(running: object) -> bool:
+    """Whether recorders follow what is computed by an interpreter, or by none: those of this context or, where that is
+    a trace, those around the function."""
+    return bool(active.get()) or getattr(running, "followed", False)
 
 
 def identity(tensor: Tensor) -> int:

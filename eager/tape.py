@@ -18,7 +18,7 @@ import numpy as np
 
 from twofold.ir import dtypes as dt
 from twofold.ir import grad, nest, ops
-from twofold.ir.op import Op, interpreter
+from twofold.ir.op import Op, interpreter, tracing
 from twofold.ir.spec import TensorShape, spec
 from twofold.ir.types import Attrs, Spec
 
@@ -130,7 +130,6 @@ class GradientTape:
         self._entries: list[Entry] = []
         self._tracked: set[int] = set()
         self._watched: set[int] = set()  # numbers that were watched by name, without those of values computed from them
-        self._by_names: set[int] = set()  # numbers that are tracked only since they may be others by name
         self._is_uncertain = False  # whether only running tells what some results depend on
         self._reads: dict[int, list[int]] = {}  # id(variable) -> numbers of the values read from it
 
@@ -143,7 +142,7 @@ class GradientTape:
             self._clear()
         record.push(self)
         self._recording = self._open = True
-        self._in_trace = hasattr(interpreter(), "other_names")
+        self._in_trace = (running := tracing()) is not None and hasattr(running, "other_names")
         if self._in_trace:
             self._find_handed_on()
         return self
@@ -174,18 +173,18 @@ class GradientTape:
             if not x.dtype.is_differentiable:
                 continue
             if isinstance(x, Tensor):
-                is_new = self._in_trace and record.identity(x) not in self._watched
-                self._follow(x)
-                if is_new:
+                if self._follow(x) and self._in_trace:
                     self._follow_names(x)
             else:
                 self._watch_variable(x, x._current())
 
-    def _follow(self, tensor: Tensor) -> None:
-        """Differentiate by a tensor."""
-        self._tracked.add(record.identity(tensor))
-        self._watched.add(tensor._id)
-        self._by_names.discard(tensor._id)
+    def _follow(self, tensor: Tensor) -> bool:
+        """Differentiate by a tensor; gives whether it was not watched before."""
+        number = record.identity(tensor)
+        is_new = number not in self._watched
+        self._tracked.add(number)
+        self._watched.add(number)
+        return is_new
 
     def _follow_names(self, tensor: Tensor) -> None:
         """Follow what may be a tensor under another name, since control flow hands it on.
@@ -200,14 +199,21 @@ class GradientTape:
         """Know targets and sources that may be what is followed under other names, which control flow gave while the
         tape did not record."""
         find = getattr(interpreter(), "other_names", None)
-        known = self._tracked - self._by_names if find is not None else set()
-        for x in tensors if find is not None else ():
+        if find is None:
+            return
+        known = self._followed()
+        for x in tensors:
             value: Any = x._current() if hasattr(x, "_current") else x
             if not isinstance(value, Tensor) or not _is_smooth(value) or getattr(value, "_id", 0) in known:
                 continue
-            names = find(value)  # type: ignore[misc]  # it is there
+            names = find(value)
             if names is not None and names.begin_with(known):
                 self._entries.append(self._entry_of_names(names))
+
+    def _followed(self) -> set[int]:
+        """The numbers of what is watched and computed from it, without those that may be such by another name alone."""
+        outs = [e[3] for e in self._entries if not (e[1] is playing.CONTINUES and getattr(e[0], "only_names", False))]
+        return self._watched.union(*outs) - {0}
 
     def _pause(self) -> None:
         """Note what control flow there is when recording ends, for a time at least."""
@@ -221,25 +227,21 @@ class GradientTape:
         self._unseen = None
 
     def _entry_of_names(self, names: Any) -> Entry:
-        before = set(self._tracked)
         numbers = self._track(names.outputs)
-        self._by_names |= self._tracked - before
         self._is_uncertain = True
         return names, playing.CONTINUES, numbers, numbers, (), ()
 
     def _watch_variable(self, variable: AnyVariable, value: Tensor) -> None:
-        number, key = record.identity(value), id(variable)
-        is_new = self._in_trace and number not in self._watched
-        chained = number in self._tracked  # by the assignment, to a value that was read before
-        self._tracked.add(number)
-        self._watched.add(number)
+        chained = getattr(value, "_id", 0) in self._tracked  # by the assignment, to a value that was read before
+        is_new = self._follow(value)
+        number, key = value._id, id(variable)
         self._variables[key] = variable
         reads = self._reads.get(key)
         if reads is None:
             self._reads[key] = [number]
         elif number not in reads and not chained:
             reads.append(number)
-        if is_new:
+        if is_new and self._in_trace:
             self._follow_names(value)
 
     def _variable_read(self, variable: AnyVariable, value: Tensor) -> None:
@@ -480,6 +482,8 @@ class GradientTape:
               sources: Sequence[Readable]) -> list[list[Tensor | None]]:
         """The gradients of `sources` for each of `seeds` as the target's cotangent."""
         self._begin()
+        if self._in_trace:
+            self._find_names([target, *sources])
         entries, numbers = self._entries, [self._numbers_of(s) for s in sources]
         if not self._persistent:
             self._release()

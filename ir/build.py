@@ -25,7 +25,7 @@ from .graph import Construct, Graph, Location, Node, Value
 from .op import Op
 from .spec import spec
 
-__all__ = ["Builder", "splice"]
+__all__ = ["Builder", "copy_node", "one_of", "sides_of", "splice"]
 
 _SMALL = 64  # bytes up to which equal constants are made once
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
@@ -120,6 +120,21 @@ def _array(x: Operand, hint: DType | None) -> np.ndarray:
     if hint is not None and array.dtype != hint.np and _RANK[dt.from_numpy(array.dtype).kind] <= _RANK[hint.kind]:
         array = array.astype(hint.np)
     return array
+
+
+def one_of(b: Builder, condition: Value, then: Value, otherwise: Value, like: Spec) -> Value:
+    """The one of two values that a condition tells, which is that very value for gradients."""
+    return b.graph.add(g.COND, [condition, then, otherwise], {}, (like,), sides_of(then, otherwise), b.loc).outputs[0]
+
+
+def sides_of(then: Spec, otherwise: Spec) -> tuple[Graph, Graph]:
+    """The regions of a branch that gives one of its two operands back."""
+    regions = (Graph("then"), Graph("else"))
+    for number, region in enumerate(regions):
+        for like in (then, otherwise):
+            region.add_input(like.dims, like.dtype)
+        region.outputs = [region.inputs[number]]
+    return regions
 
 
 def splice(builder: Builder, graph: Graph, inputs: Sequence[Value]) -> list[Value]:

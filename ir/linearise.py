@@ -18,7 +18,7 @@ from . import dims as dm
 from . import dtypes as dt
 from . import graph as g
 from . import ops, symbols
-from .build import Builder, copy_node
+from .build import Builder, copy_node, one_of
 from .dims import Dim, Guard
 from .grad import apply_rule, copied, needed, nothing, scalar
 from .graph import Construct, Graph, Node, Value
@@ -28,8 +28,7 @@ from .sums import Exists, Link, Start, Sums, both, continued, filled, present, s
 from .types import AnyTensor, Attrs, Results, Spec
 
 __all__ = ["Backward", "Emitted", "Flow", "GraphWriter", "Linearised", "Mask", "Pullback", "Scope", "Starts",
-           "PULLBACKS", "FLOWS", "STAYS", "TAKEN_OUT", "Popped", "scope_of", "fits", "one_of", "reached", "reaching",
-           "told"]
+           "PULLBACKS", "FLOWS", "STAYS", "TAKEN_OUT", "Popped", "scope_of", "fits", "reached", "reaching", "told"]
 
 Mask = tuple[bool, ...]
 
@@ -707,16 +706,6 @@ class _Play:
 def fits(other: Spec, value: Spec) -> bool:
     """Whether two may be one value, as far as their sizes are known."""
     return all(isinstance(a, Dim) or isinstance(b, Dim) or a == b for a, b in zip(other.dims, value.dims, strict=True))
-
-
-def one_of(b: Builder, condition: Value, then: Value, otherwise: Value, like: Spec) -> Value:
-    """The one of two values that a condition tells, which is that very value for gradients."""
-    regions = (Graph("then"), Graph("else"))
-    for number, region in enumerate(regions):
-        for v in (then, otherwise):
-            region.add_input(v.dims, v.dtype)
-        region.outputs = [region.inputs[number]]
-    return b.graph.add(g.COND, [condition, then, otherwise], {}, (like,), regions, b.loc).outputs[0]
 
 
 def taken_out(b: Builder, popped: Popped, total: Value) -> Value:

@@ -21,10 +21,10 @@ import numpy as np
 from . import dtypes as dt
 from . import graph as g
 from . import ops
-from .build import Builder
+from .build import Builder, one_of
 from .dims import Dim, DimLike
 from .graph import Graph, Value
-from .linearise import STAYS, fits, one_of
+from .linearise import STAYS, fits
 from .spec import spec
 from .types import AnyTensor, Operand, Spec
 

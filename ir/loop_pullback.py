@@ -17,24 +17,13 @@ from . import dims as dm
 from . import dtypes as dt
 from . import graph as g
 from . import ops, symbols
-from .build import Builder
+from .build import Builder, one_of
 from .counting import counting, surely_runs
 from .dims import Dim, DimLike
 from .dtypes import DType
 from .grad import nothing, refitted
 from .graph import Graph, Node, Value
-from .linearise import (
-    Backward,
-    Emitted,
-    Flow,
-    GraphWriter,
-    Linearised,
-    Mask,
-    Pullback,
-    Scope,
-    Starts,
-    one_of,
-)
+from .linearise import Backward, Emitted, Flow, GraphWriter, Linearised, Mask, Pullback, Scope, Starts
 from .loop_parts import (
     FurtherCarried,
     JoinedInputs,

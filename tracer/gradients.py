@@ -33,7 +33,7 @@ from twofold.ir.types import Attrs, Spec
 from .following import followed
 from .staging import restage
 from .symbolic import SymbolicTensor, symbolic
-from .trace import StagedConstruct, Trace, current, differentiated, records_constructs
+from .trace import StagedConstruct, current, differentiated, records_constructs
 from .types import Cotangent
 
 __all__ = ["Condition", "Connection", "RecordedConstruct", "record_construct", "recorded"]
@@ -46,20 +46,20 @@ Condition: TypeAlias = Callable[[], Tensor]
 
 
 @records_constructs
-def record_construct(trace: Trace, construct: StagedConstruct) -> None:
-    """Tell the recorders of this context of a construct that was staged in `trace`."""
+def record_construct(construct: StagedConstruct) -> None:
+    """Tell the recorders of this context of a construct that was staged."""
     if construct.node.op not in FLOWS or not any(o.dtype.is_differentiable for o in construct.results):
         return
     wanted = followed(construct.operands)
     if any(wanted):
-        construct.recorded = RecordedConstruct(trace, construct, wanted)
+        construct.recorded = RecordedConstruct(construct, wanted)
         record.record_custom(construct.recorded, tuple(construct.operands), tuple(construct.results), True)
 
 
-def recorded(trace: Trace, construct: StagedConstruct) -> RecordedConstruct:
+def recorded(construct: StagedConstruct) -> RecordedConstruct:
     """What knows the names of a construct's results, whether recorders know of it or not."""
     if construct.recorded is None:
-        construct.recorded = RecordedConstruct(trace, construct, (False,) * len(construct.operands))
+        construct.recorded = RecordedConstruct(construct, (False,) * len(construct.operands))
     known: RecordedConstruct = construct.recorded
     return known
 
@@ -80,7 +80,7 @@ class RecordedConstruct:
         wanted: for each operand, whether a recorder follows it.
 
     Attributes:
-        node: as it is at present.
+        node: as it was when it was last looked at; `present` gives it.
         places: for each tensor of `inputs`, which operand of `node` it is.
         outputs: a tensor for each result of `node`, of which the first `count` are those that it had from the start.
         moves: whether the gradient only moves cotangents.
@@ -88,8 +88,8 @@ class RecordedConstruct:
 
     only_names = False
 
-    def __init__(self, trace: Trace, construct: StagedConstruct, wanted: tuple[bool, ...]) -> None:
-        self.trace, self.node, self.wanted = trace, construct.node, wanted
+    def __init__(self, construct: StagedConstruct, wanted: tuple[bool, ...]) -> None:
+        self.trace, self.node, self.wanted = construct.trace, construct.node, wanted
         self.inputs, self.outputs = tuple(construct.operands), list(construct.results)
         self.count = len(self.outputs)
         self.places = list(range(len(self.inputs)))
@@ -105,11 +105,11 @@ class RecordedConstruct:
                  links: Sequence[Link] = ()) -> list[Cotangent]:
         """The whole gradient, for recorders that do not join sums themselves."""
         assert starts is None, "sums in a trace are played by `continued`"
-        return self.alone([*cts, *[None] * (len(self.outputs) - len(cts))])
+        return self.alone([*cts, *[None] * (len(self.present().outputs) - len(cts))])
 
     def joined(self) -> list[tuple[int, int, Condition]]:
         """The results that are an operand or another result where a condition holds; see `eager/playing.py`."""
-        node = self.node
+        node = self.present()
         roots_of: dict[g.Value, frozenset[g.Value]] = {}
         if node.op not in (g.COND, g.WHILE, g.CALL) or all(roots(v, roots_of) == {v} for v in node.outputs):
             return []
@@ -118,7 +118,8 @@ class RecordedConstruct:
     def names(self) -> list[tuple[int, int, Condition]]:
         """`joined` for all operands, whether recorders follow them or not: what the construct hands on."""
         if self.naming is None:
-            seeded = tuple([k < self.count and v.dtype.is_differentiable for k, v in enumerate(self.node.outputs)])
+            node = self.present()
+            seeded = tuple([k < self.count and v.dtype.is_differentiable for k, v in enumerate(node.outputs)])
             wanted = self.mask([t.dtype.is_differentiable for t in self.inputs])
             self.naming = self.stage(wanted, seeded, only_names=True), list(self.places)
         return self.joins(*self.naming)
@@ -136,7 +137,7 @@ class RecordedConstruct:
 
     def connected(self, inputs: Sequence[Connection], surely: bool = False) -> Sequence[Connection | None]:
         """Whether the results depend on what is watched, from whether the inputs do; see `eager/playing.py`."""
-        operands: list[Connection] = [False] * len(self.node.inputs)
+        operands: list[Connection] = [False] * len(self.present().inputs)
         for place, x in zip(self.places, inputs, strict=True):
             operands[place] = x
         connections = connections_of(self.node, [x if isinstance(x, bool) else None for x in operands])
@@ -180,7 +181,8 @@ class RecordedConstruct:
 
     def continued(self, ends: Starts, starts: Starts, links: Sequence[Link]) -> list[tuple[Cotangent, Exists]]:
         """Stage the gradient where the trace is now; see `ir.linearise.Pullback.emit`, for each of `inputs`."""
-        ends = [*ends, *[(None, None)] * (len(self.outputs) - len(ends))]  # of all results there are when it is played
+        # Of all results there are when it is played.
+        ends = [*ends, *[(None, None)] * (len(self.present().outputs) - len(ends))]
         pullback, places = self.pullback(tuple([ct is not None for ct, _ in ends]))
         begun: list[Start] = [(None, None)] * len(pullback.node.inputs)
         for place, start in zip(places, starts, strict=True):
@@ -241,17 +243,27 @@ class RecordedConstruct:
     def replace(self, node: g.Node, segment: g.Graph) -> None:
         """Put a node with further results in the place of the present one, together with the nodes that compute its
         operands."""
-        old, self.node = self.node, node
+        old = self.node
         for i, value in enumerate(old.outputs):
             node.outputs[i] = value
             value.node = node
         nodes = self.trace.graph.nodes
         at = next(i for i in range(len(nodes) - 1, -1, -1) if nodes[i] is old)
         nodes[at:at + 1] = segment.nodes
-        if old.op is g.WHILE:  # further carried values stand between those before and the rest
-            more = node.attrs["carried"] - old.attrs["carried"]
-            self.places = [p if p < old.attrs["carried"] else p + more for p in self.places]
-        self.record_further(node)
+        self.present()
+
+    def present(self) -> g.Node:
+        """The node as it is now: for a gradient that was asked for, here or by `tf.gradients`, another has taken its
+        place, whose first results are the same values."""
+        old, node = self.node, self.outputs[0].value.node
+        assert node is not None, "a result has a node"
+        if node is not old:
+            self.node = node
+            if old.op is g.WHILE:  # further carried values stand between those before and the rest
+                more = node.attrs["carried"] - old.attrs["carried"]
+                self.places = [p if p < old.attrs["carried"] else p + more for p in self.places]
+            self.record_further(node)
+        return node
 
     def record_further(self, node: g.Node) -> None:
         """Tell recorders that the new results come from this construct."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from twofold.eager import record
 from twofold.eager.tensor import Tensor
@@ -26,24 +26,16 @@ from twofold.ir import graph as g
 from twofold.ir import ops
 from twofold.ir.linearise import fits
 from twofold.ir.names import roots
-from twofold.ir.sums import Link, Sums
+from twofold.ir.sums import Sums
 
 from .gradients import Condition, Connection, recorded
 from .symbolic import SymbolicTensor
 from .trace import StagedConstruct, Trace, finds_names
-from .types import Cotangent
 
 __all__ = ["other_names"]
 
 #: what tells tensors apart: a value of the trace that made it, or the identity of a tensor that none made
 Key: TypeAlias = g.Value | int
-
-
-class _Name(NamedTuple):
-    """What has made a result that may be other values."""
-
-    trace: Trace
-    construct: StagedConstruct
 
 
 @finds_names
@@ -60,17 +52,17 @@ def other_names(trace: Trace, tensor: Tensor) -> _OtherNames | None:
     handed = [_handed_on(level) for level in levels]
     own = _key(tensor)
     tensors: dict[Key, Tensor] = {}
-    names: list[_Name] = []
+    constructs: list[StagedConstruct] = []
     places = _roots(tensor)
     for level in handed:  # the outer ones came first
-        every = {key: name for place in places for key, name in level.names.get(place, {}).items()}
+        every = {key: made_by for place in places for key, made_by in level.names.get(place, {}).items()}
         here = [level.tensors[key] for key in {*every, *places} if key in level.tensors]
         for _, key, value in sorted(here, key=lambda item: item[0]):
             tensors.setdefault(key, value)
-            names += [every[key]] if key in every else []
+            constructs += [every[key]] if key in every else []
     tensors[own] = tensor
     fitting = {key: t for key, t in tensors.items() if fits(t, tensor)}
-    return None if len(fitting) == 1 else _OtherNames(trace, own, fitting, names)
+    return None if len(fitting) == 1 else _OtherNames(trace, own, fitting, constructs)
 
 
 def _levels(trace: Trace) -> Iterator[Trace]:
@@ -119,13 +111,13 @@ class _HandedOn:
     """What the branches and loops of one trace hand on.
 
     Attributes:
-        names: for roots, the results that may be these, by their keys.
+        names: for roots, by their keys the results that may be these, with the constructs that made them.
         tensors: by their keys the operands and results of constructs that hand something on, as they are numbered.
     """
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.names: dict[Key, dict[Key, _Name]] = {}
+        self.names: dict[Key, dict[Key, StagedConstruct]] = {}
         self.tensors: dict[Key, tuple[int, Key, Tensor]] = {}
         self._count = 0  # of the constructs that were looked at
         self._memo: dict[g.Value, frozenset[g.Value]] = {}
@@ -142,7 +134,7 @@ class _HandedOn:
         named = [t for t in smooth if self.roots(t.value) != {t.value}]
         for result in named:
             for place in self.roots(result.value):
-                self.names.setdefault(place, {})[result.value] = _Name(self.trace, construct)
+                self.names.setdefault(place, {})[result.value] = construct
         if named:
             for tensor in (*construct.operands, *smooth):
                 key = _key(tensor)
@@ -181,7 +173,7 @@ class _OtherNames:
         trace: that in which the tape asks.
         own: the key of the tensor that the tape follows.
         tensors: this and its other names by their keys.
-        names: those of them that constructs gave.
+        constructs: those that gave some of them.
 
     Attributes:
         only_names: that it has no gradient.
@@ -189,12 +181,13 @@ class _OtherNames:
 
     only_names = True
 
-    def __init__(self, trace: Trace, own: Key, tensors: dict[Key, Tensor], names: Sequence[_Name]) -> None:
+    def __init__(self, trace: Trace, own: Key, tensors: dict[Key, Tensor],
+                 constructs: Sequence[StagedConstruct]) -> None:
         self.trace = trace
         self.numbers = {key: n for n, key in enumerate(tensors)}
-        self.own, self.constructs = self.numbers[own], {id(name.construct): name for name in names}
+        self.constructs = list(dict.fromkeys(constructs))
         self.inputs = self.outputs = tuple(tensors.values())
-        self.followed = {self.own}  # the numbers of those that the tape follows by themselves
+        self.followed = {self.numbers[own]}  # the numbers of those that the tape follows by themselves
         for tensor in self.outputs:
             record.identity(tensor)
 
@@ -207,8 +200,8 @@ class _OtherNames:
     def joined(self) -> list[tuple[int, int, Condition]]:
         """The names that may be earlier ones, with these and the conditions under which they are."""
         joins = []
-        for handed in self.constructs.values():
-            known = recorded(handed.trace, handed.construct)
+        for construct in self.constructs:
+            known = recorded(construct)
             for k, at, holds in known.names():
                 name = self.numbers.get(_key(known.outputs[k]))
                 value = self.numbers.get(_key(known.inputs[at] if at >= 0 else known.outputs[-1 - at]))
@@ -232,8 +225,3 @@ class _OtherNames:
                         flags += [holds()] if depends is True else [ops.logical_and(holds(), flag) for flag in depends]
                 connections[n] = tuple(flags) if flags else False
         return connections
-
-    def __call__(self, cts: Sequence[Cotangent], starts: Sequence[Cotangent] | None = None,
-                 links: Sequence[Link] = ()) -> list[Cotangent]:
-        """What the sums are: names add nothing."""
-        return list(starts or [None] * len(cts))

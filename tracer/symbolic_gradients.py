@@ -97,7 +97,7 @@ class _TapeReplay:
             raise UnimplementedError(None, "gradients", f"tf.gradients does not follow tf.py_function "
                                      f"({node.attrs['name']}, {node.loc}): use a tf.GradientTape around it")
         else:
-            record_construct(self.trace, StagedConstruct(node, inputs, outputs))
+            record_construct(StagedConstruct(self.trace, node, inputs, outputs))
 
     def _result(self, value: g.Value) -> SymbolicTensor:
         """The tensor of a result; of a stopped one, nodes that read it get another tensor, which is not followed."""

@@ -31,6 +31,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir import errors, ops
 from twofold.ir import graph as g
 from twofold.ir.assumptions import Origin
+from twofold.ir.build import sides_of
 from twofold.ir.dims import Dim, DimLike, Shape
 from twofold.ir.dtypes import DType
 from twofold.ir.op import Op, interpreter, use_interpreter
@@ -67,25 +68,27 @@ def differentiated(here: Trace | None) -> bool:
     Args:
         here: the trace that is under way.
     """
-    return bool(record.active.get()) or (here is not None and here.followed)
+    return record.is_followed(here)
 
 
 class StagedConstruct:
     """A construct as it was staged, with its tensors.
 
     Attributes:
+        trace: that in which it was staged.
         node: as it was then; others with further results may have taken its place since.
         recorded: what knows its gradient and its names, once somebody has asked (`tracer/gradients.py`).
     """
 
-    __slots__ = ("node", "operands", "results", "recorded")
+    __slots__ = ("trace", "node", "operands", "results", "recorded")
 
-    def __init__(self, node: g.Node, operands: Sequence[Tensor], results: Sequence[SymbolicTensor]) -> None:
-        self.node, self.operands, self.results = node, operands, results
+    def __init__(self, trace: Trace, node: g.Node, operands: Sequence[Tensor],
+                 results: Sequence[SymbolicTensor]) -> None:
+        self.trace, self.node, self.operands, self.results = trace, node, operands, results
         self.recorded: Any = None
 
 
-ConstructRecorder: TypeAlias = Callable[["Trace", StagedConstruct], None]
+ConstructRecorder: TypeAlias = Callable[[StagedConstruct], None]
 _construct_recorders: list[ConstructRecorder] = []
 
 
@@ -174,7 +177,7 @@ class Trace:
         self._inputs: dict[int, SymbolicTensor] = {}  # identity of a captured tensor -> the one that stands for it
         self.identities: dict[g.Value, int] = {}  # the numbers by which recorders know the results of ops
         self.input_tensors: list[SymbolicTensor] = []
-        self._alive: list[Captured] = []  # keeps the captured alive, and so their identities theirs
+        self._alive: list[Captured] = []  # keeps constants and variables alive, and so their identities theirs
         self._constants: dict[int, g.Value] = {}
         self.names: Iterator[int] = parent.names if parent is not None else itertools.count()
         self.born: set[str] = set()  # the symbols that were made here, and not in the parent
@@ -290,12 +293,12 @@ class Trace:
         if outputs:
             node = outputs[0].value.node
             assert node is not None, "a result has a node"
-            staged = StagedConstruct(node, tensors, outputs)
+            staged = StagedConstruct(self, node, tensors, outputs)
             if op is g.COND or op is g.WHILE:
                 self.constructs.append(staged)
             if record.active.get():
                 for tell in _construct_recorders:
-                    tell(self, staged)
+                    tell(staged)
         return outputs
 
     def other_names(self, tensor: Tensor) -> Any:
@@ -310,13 +313,8 @@ class Trace:
 
     def one_of(self, condition: Tensor, then: Tensor, otherwise: Tensor) -> SymbolicTensor:
         """One of two tensors of the same spec, by a branch that gives it back."""
-        regions = []
-        for number, name in enumerate(("then", "else")):
-            region = g.Graph(name)
-            inputs = [region.add_input(t.dims, t.dtype) for t in (then, otherwise)]
-            region.outputs = [inputs[number]]
-            regions.append(region)
-        return self.construct(g.COND, [condition, then, otherwise], {}, [spec(then.dims, then.dtype)], regions)[0]
+        return self.construct(g.COND, [condition, then, otherwise], {}, [spec(then.dims, then.dtype)],
+                              sides_of(then, otherwise))[0]
 
     def custom(self, results: Sequence[Tensor], inputs: Sequence[Tensor], backward: Backward) -> tuple[Tensor, ...]:
         """Results of a function with a gradient of its own; recorders are not told."""
@@ -375,8 +373,7 @@ class Trace:
             self.captured.append(outer)
             self.sources[captured.value] = outer.value
         self._inputs[key] = captured
-        self.originals[captured.value] = tensor
-        self._alive.append(tensor)
+        self.originals[captured.value] = tensor  # which keeps it alive, and so its identity its own
         if getattr(tensor, "_id", 0):
             captured._id = tensor._id  # for recorders it is the same tensor
         return captured

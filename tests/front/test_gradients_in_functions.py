@@ -121,6 +121,37 @@ def test_through_control_flow_and_custom_gradients():
     assert float(second(tf.constant(2.0))) == 12 * 4.0
 
 
+@pytest.mark.parametrize("hand_on", [
+    lambda x, n: tf.cond(n > 1, lambda: x, lambda: tf.sin(x)),
+    lambda x, n: tf.while_loop(lambda i, v: i < n - 1, lambda i, v: (i + 1, tf.sin(v) * x), [0, x])[1]])
+@pytest.mark.parametrize("late", [False, True])
+def test_between_a_construct_and_the_gradient_of_a_tape(hand_on, late):
+    """A tape knows the construct, or asks for its names, after `tf.gradients` has made it give residuals."""
+    def f(x, n, slope):
+        with tf.GradientTape(persistent=True) as tape:
+            if not late:
+                tape.watch(x)
+            y = hand_on(x, n)
+            z = y * x * tf.cos(y)
+        first = slope(x, n, y)
+        if late:
+            with tape:
+                tape.watch(x)
+                z = y * x * tf.cos(y)
+        return tape.gradient(z, x) + first
+
+    def by_tape(x, n, _):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = hand_on(x, n)
+            z = y * y * x
+        return tape.gradient(z, x)
+    x = tf.constant([1.0, 2.0, 3.0])
+    by_gradients = tf.function(lambda x, n: f(x, n, lambda x, _, y: tf.gradients(y * y * x, x)[0]))
+    for n in map(tf.constant, (0, 2, 3)):
+        assert by_gradients(x, n).numpy().tobytes() == f(x, n, by_tape).numpy().tobytes()
+
+
 def test_variables_that_are_assigned():
     v = tf.Variable(3.0)
 

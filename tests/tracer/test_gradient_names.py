@@ -374,6 +374,15 @@ def named_after_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return p * q * r
 
 
+def jacobian_after_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    c = b[:3]
+    with tf.GradientTape() as tape:
+        tape.watch(c)
+        u = tf.sin(c) * c
+    t = c if n > 1 else u
+    return tape.jacobian(t, c) @ c[:, None]
+
+
 def source_of_a_side(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     """A source that a side computes by a loop, some rounds of which hand on what they get."""
     q = b
@@ -429,7 +438,7 @@ def variable_before_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
 kept = tf.Variable(tf.zeros([40]), trainable=False)
 BEFORE_TAPES = [chosen_before_a_tape, sources_before_a_tape, rounds_before_a_tape, two_results_before_a_tape,
                 tape_within_rounds, watched_late, sources_that_are_names, tape_around_a_tape, call_before_a_tape,
-                variable_before_a_tape, sources_of_late_branches, named_after_a_tape,
+                variable_before_a_tape, sources_of_late_branches, named_after_a_tape, jacobian_after_a_tape,
                 source_of_a_side, named_between]
 
 CASES = [*BEFORE_TAPES, replaced_in_all_rounds, replaced_in_rounds, replaced_by_another, replaced_by_two,
