@@ -31,7 +31,7 @@ __all__ = ["OLDEST", "TENSOR_CORES", "uses_tensor_cores", "Threads", "target", "
 _TRIPLE = "nvptx64-nvidia-cuda"
 _VERSION = "+ptx63"  # the oldest that knows `OLDEST`; every driver of today takes it
 OLDEST = "sm_75"  # Turing; code for it also runs on what came later
-TENSOR_CORES = "sm_80"  # Ampere, the oldest whose tensor cores take TF32 and bfloat16
+TENSOR_CORES = 8, 0  # the capability of Ampere, the oldest whose tensor cores take TF32 and bfloat16
 _VERSION_OF_THEM = "+ptx70"
 _BLOCK = 128  # threads of a block, where its size makes no difference
 _I64, _GENERIC, _GLOBAL = ir.IntType(64), ir.PointerType(), ir.PointerType(addrspace=1)
@@ -39,7 +39,7 @@ _I64, _GENERIC, _GLOBAL = ir.IntType(64), ir.PointerType(), ir.PointerType(addrs
 
 def target(tensor_cores: bool = False) -> targets.Target:
     """GPUs from `OLDEST` on, or those whose tensor cores we know, for `target.use`. Threads have no vectors."""
-    architecture, version = (TENSOR_CORES, _VERSION_OF_THEM) if tensor_cores else (OLDEST, _VERSION)
+    architecture, version = ("sm_{}{}".format(*TENSOR_CORES), _VERSION_OF_THEM) if tensor_cores else (OLDEST, _VERSION)
     return targets.Target(_TRIPLE, architecture, version, 0, fused=True, half=True, wide=True, masks=False,
                           many_registers=True)
 
@@ -111,7 +111,7 @@ def assembly(written: str) -> str:
 
 
 def uses_tensor_cores(kernel: Kernel) -> bool:
-    """Whether a kernel needs a GPU that is no older than `TENSOR_CORES`."""
+    """Whether a kernel needs a GPU whose capability is no less than `TENSOR_CORES`."""
     return any(isinstance(s, Instr) and s.op == "mma" for s in walk(kernel.body))
 
 
