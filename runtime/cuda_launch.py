@@ -106,7 +106,7 @@ class Launcher:
             FailedPreconditionError: this process was forked.
         """
         if self._driver.lost:
-            raise self._driver.error("", 0)
+            raise self._driver.forked()
         first, count = (0, rows.count) if only is None else (only, 1)
         failed = self._rows(self._head, rows.address + 8 * first, count, buffers.buffer_info()[0], stream.value or 0)
         if failed:
@@ -120,7 +120,7 @@ class Launcher:
             OpError: the driver refuses it.
         """
         if self._driver.lost:
-            raise self._driver.error("", 0)
+            raise self._driver.forked()
         failed = self._graph(self._head, graph, stream.value or 0)
         if failed:
             raise self._error("cuGraphLaunch", failed)
@@ -135,7 +135,7 @@ class Launcher:
             OpError: something has failed.
         """
         if self._driver.lost:
-            raise self._driver.error("", 0)
+            raise self._driver.forked()
         address, count = places.buffer_info()
         failed = self._read(self._head, address, count // 2, to, stream.value or 0)
         if failed:

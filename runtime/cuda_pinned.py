@@ -16,14 +16,13 @@ from ctypes import c_ubyte
 import numpy as np
 
 from . import locks
-from .cuda_driver import Driver
+from .cuda_driver import NO_TIMES, Driver
 
 __all__ = ["PIECE", "PinnedBlock", "PinnedPool"]
 
 PIECE = 1 << 24  # bytes of the largest blocks
 _SMALLEST = 1 << 12
 _MOST = 1 << 28  # bytes that are kept; if more are in use at once, there are more
-_NO_TIMES = 2  # CU_EVENT_DISABLE_TIMING
 _EVERY_CONTEXT = 1  # CU_MEMHOSTALLOC_PORTABLE
 
 
@@ -43,7 +42,7 @@ class PinnedBlock:
         self.address, self.event, self._driver = address, ctypes.c_void_p(), driver
         self.bytes = np.ctypeslib.as_array((c_ubyte * size).from_address(address))
         self.is_awaited = False
-        driver.cuEventCreate(ctypes.byref(self.event), _NO_TIMES)
+        driver.cuEventCreate(ctypes.byref(self.event), NO_TIMES)
 
     def is_used(self, stream: ctypes.c_void_p) -> None:
         """Notes that a stream was given a copy for it."""
