@@ -85,16 +85,8 @@ class PinnedPool:
             self.give_back(block)
 
     def take(self, size: int) -> PinnedBlock:
-        """The same, for who gives it back."""
-        return self._taken(max(_SMALLEST, 1 << (size - 1).bit_length()))
-
-    def give_back(self, block: PinnedBlock) -> None:
-        """Takes a block back, whose last copy may be under way."""
-        with self._lock:
-            self._idle.setdefault(len(block.bytes), deque()).append(block)
-
-    def _taken(self, size: int) -> PinnedBlock:
-        """A block that no copy is under way for."""
+        """The same, for who gives it back; no copy is under way for it."""
+        size = max(_SMALLEST, 1 << (size - 1).bit_length())
         with self._lock:
             idle = self._idle.get(size)
             if idle and idle[0].is_free():
@@ -105,6 +97,11 @@ class PinnedPool:
             block = idle.popleft()
         block.wait()  # an error comes again with what is done next
         return block
+
+    def give_back(self, block: PinnedBlock) -> None:
+        """Takes a block back, whose last copy may be under way."""
+        with self._lock:
+            self._idle.setdefault(len(block.bytes), deque()).append(block)
 
     def _make_room(self, size: int) -> None:
         """Gives blocks of other sizes back, as far as more than `_MOST` would be kept."""
