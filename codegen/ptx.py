@@ -30,7 +30,7 @@ __all__ = ["OLDEST", "TENSOR_CORES", "Threads", "target", "threads", "parameters
 _TRIPLE = "nvptx64-nvidia-cuda"
 _VERSION = "+ptx63"  # the oldest that knows `OLDEST`; every driver of today takes it
 OLDEST = "sm_75"  # Turing; code for it also runs on what came later
-TENSOR_CORES = "sm_80"  # Ampere, the oldest whose tensor cores take TF32 and bfloat16
+TENSOR_CORES = 8, 0  # the capability of Ampere, the oldest whose tensor cores take TF32 and bfloat16
 _TENSOR_CORES_VERSION = "+ptx70"
 _BLOCK = 128  # threads of a block, where its size makes no difference
 _I64, _GENERIC, _GLOBAL = ir.IntType(64), ir.PointerType(), ir.PointerType(addrspace=1)
@@ -38,7 +38,9 @@ _I64, _GENERIC, _GLOBAL = ir.IntType(64), ir.PointerType(), ir.PointerType(addrs
 
 def target(tensor_cores: bool = False) -> targets.Target:
     """GPUs from `OLDEST` on, or those whose tensor cores we know, for `target.use`. Threads have no vectors."""
-    architecture, version = (TENSOR_CORES, _TENSOR_CORES_VERSION) if tensor_cores else (OLDEST, _VERSION)
+    architecture, version = OLDEST, _VERSION
+    if tensor_cores:
+        architecture, version = "sm_{}{}".format(*TENSOR_CORES), _TENSOR_CORES_VERSION
     return targets.Target(_TRIPLE, architecture, version, 0, fused=True, half=True, wide=True, masks=False,
                           many_registers=True)
 
@@ -110,7 +112,7 @@ def assembly(written: str) -> str:
 
 
 def _uses_tensor_cores(kernel: Kernel) -> bool:
-    """Whether a kernel needs a GPU that is no older than `TENSOR_CORES`."""
+    """Whether a kernel needs a GPU whose capability is no less than `TENSOR_CORES`."""
     return any(isinstance(s, Instr) and s.op == "mma" for s in walk(kernel.body))
 
 

@@ -147,9 +147,9 @@ class Host:
         if op is g.CALL:
             own = {name: evaluate((size,), sizes)[0] for name, size in node.attrs["sizes"]}
             return self.region(node.regions[0])(arrays, own)
-        if getattr(node.attrs.get("fn"), "on_device", False):  # Python that takes tensors wherever they are
-            return self.on_device(constructs.run_construct(node, [wrap(a) for a in arrays], sizes))
-        return self.on_device(constructs.run_construct(node, [wrap(a) for a in self.on_host(arrays)], sizes))
+        if not getattr(node.attrs.get("fn"), "on_device", False):  # else it is Python that takes tensors anywhere
+            arrays = self.on_host(arrays)
+        return self.on_device(constructs.run_construct(node, [wrap(a) for a in arrays], sizes))
 
     def on_host(self, arrays: Sequence[Any]) -> list[np.ndarray]:
         """Arrays of the backend as ones of the host."""

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CUDA", "backend_of", "copy_from", "index_of"]
 
-_TENSOR_CORES = 8, 0  # the least capability of `ptx.TENSOR_CORES`
-
 
 class CUDA(backend.Backend):
     """One GPU."""
@@ -93,8 +91,11 @@ class CUDA(backend.Backend):
 
 
 @functools.lru_cache(64)
-def _of(gpu: Gpu, fast: bool) -> CUDA:
-    return CUDA(gpu, fast)
+def _of(gpu: Gpu, asked: bool) -> CUDA:
+    """The backend of a GPU, for which tensor cores are asked for or not."""
+    from twofold.codegen import ptx  # imports LLVM
+
+    return _of(gpu, False) if asked and gpu.capability < ptx.TENSOR_CORES else CUDA(gpu, asked)
 
 
 def backend_of(index: int) -> CUDA:
@@ -106,7 +107,7 @@ def backend_of(index: int) -> CUDA:
     gpu = cuda_device.gpu(index)
     if gpu is None:
         raise RuntimeError(f"GPU:{index} is not available")
-    return _of(gpu, tensor_cores.enabled() and gpu.capability >= _TENSOR_CORES)
+    return _of(gpu, tensor_cores.enabled())
 
 
 def index_of(memory: np.ndarray | DeviceArray) -> int | None:

@@ -16,10 +16,9 @@ import numpy as np
 
 from . import locks
 from .cuda_device import Allocation, DeviceArray, Gpu, whole_units
+from .cuda_driver import NO_TIMES
 
 __all__ = ["Flight", "SendingStream"]
-
-_NO_TIMES = 2  # CU_EVENT_DISABLE_TIMING
 
 
 class SendingStream:
@@ -50,7 +49,7 @@ class SendingStream:
             gpu.send(out.address, array, gpu.copies)
             sent.append(out)
         with gpu:
-            gpu.driver.cuEventCreate(ctypes.byref(event), _NO_TIMES)
+            gpu.driver.cuEventCreate(ctypes.byref(event), NO_TIMES)
             gpu.driver.cuEventRecord(event, gpu.copies)
         return Flight(gpu, sent, event)
 
@@ -83,7 +82,7 @@ class SendingStream:
         """Keeps memory that nothing refers to any more, until the work handed in so far has read it."""
         event, driver = ctypes.c_void_p(), self.gpu.driver
         self.gpu.make_current()
-        driver.status("cuEventCreate", ctypes.byref(event), _NO_TIMES)
+        driver.status("cuEventCreate", ctypes.byref(event), NO_TIMES)
         driver.status("cuEventRecord", event, self.gpu.stream)
         self.gpu.count(-size)
         with self._lock:

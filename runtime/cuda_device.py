@@ -376,8 +376,8 @@ class Gpu:
         return nullcontext() if timeline is None else timeline.span(self, stream, what, size)
 
     def stream_name(self, stream: ctypes.c_void_p) -> str:
-        """What a stream is for."""
-        return "copies" if stream.value == self.copies.value else "work"
+        """What a stream is for: one of `cuda_timeline.STREAMS`."""
+        return cuda_timeline.STREAMS[stream.value == self.copies.value]
 
     def wait(self) -> None:
         """Waits until all work that was handed in is done.

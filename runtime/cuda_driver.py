@@ -20,9 +20,10 @@ from twofold.ir.errors import FailedPreconditionError, InternalError, OpError, R
 
 from . import locks
 
-__all__ = ["CudaError", "Driver", "OUT_OF_MEMORY", "driver", "use", "why_missing"]
+__all__ = ["CudaError", "Driver", "NO_TIMES", "OUT_OF_MEMORY", "driver", "use", "why_missing"]
 
 OUT_OF_MEMORY = 2
+NO_TIMES = 2  # CU_EVENT_DISABLE_TIMING: of an event that tells only that something is done
 _LIBRARY = "libcuda.so.1"
 # Statuses after which a context gives no others: of errors that kernels made, of the memory's hardware, of timeouts.
 _LASTING = frozenset({214, 220, 226, 700, 702, 710, *range(714, 720)})
@@ -122,7 +123,7 @@ class Driver:
         self.tellers: list[Callable[[], list[str]]] = []
         self.lost = False
         self._library = library  # whose functions are called by their addresses: it must live as long as whoever does
-        self._status = {name: _typed(library, name, types) for name, types in _SIGNATURES.items()}
+        self._status = {name: _typed(self.address(name), types) for name, types in _SIGNATURES.items()}
         for name, function in self._status.items():
             setattr(self, name, self._checked(name, function))
         self.cuInit(0)
@@ -144,7 +145,7 @@ class Driver:
     def error(self, name: str, status: int) -> OpError:
         """The error for a status of the function `name` that is not 0."""
         if self.lost:
-            return FailedPreconditionError(None, None, _FORKED)
+            return self.forked()
         text = self.explained(name, status)
         if status == OUT_OF_MEMORY:
             return ResourceExhaustedError(None, None, text)
@@ -154,6 +155,10 @@ class Driver:
         where = f" What was handed in last: {'; '.join(told)}." if told else ""
         return CudaError(f"A GPU has failed, and the driver runs nothing more in this process: {text}.{where}", status,
                          told[0].partition(" ")[0].rstrip(",") if len(told) == 1 else None)
+
+    def forked(self) -> FailedPreconditionError:
+        """The error for a call in a process that was forked from the one that has the GPUs."""
+        return FailedPreconditionError(None, None, _FORKED)
 
     def lose(self) -> None:
         """Has all calls fail, in a process that was forked: the driver's state is that of its parent."""
@@ -184,9 +189,8 @@ class Driver:
         return number.value
 
 
-def _typed(library: object, name: str, types: tuple[Any, ...]) -> Callable[..., int]:
-    """A function of a library, with an interpreter's lock that is given up meanwhile."""
-    address = ctypes.cast(getattr(library, name), c_void_p).value or 0
+def _typed(address: int, types: tuple[Any, ...]) -> Callable[..., int]:
+    """The function at an address, with an interpreter's lock that is given up meanwhile."""
     return ctypes.CFUNCTYPE(c_int, *types)(address)
 
 

@@ -17,6 +17,7 @@ import ml_dtypes
 import numpy as np
 
 from .cuda_device import DeviceArray, Gpu, gpu, gpus
+from .cuda_driver import NO_TIMES
 
 __all__ = ["CUDA_DEVICE", "Giver", "borrowed", "capsule", "device_of", "from_dlpack", "interface"]
 
@@ -25,7 +26,6 @@ _CODES = {"i": 0, "u": 1, "f": 2, "V": 4, "c": 5, "b": 6}  # DLDataTypeCode by N
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 _LEGACY = 1  # the stream that others use by default, in the protocols and in the driver
-_NO_TIMES = 2  # CU_EVENT_DISABLE_TIMING
 
 
 class Giver(Protocol):
@@ -252,7 +252,7 @@ def _follow(device: Gpu, first: ctypes.c_void_p, then: ctypes.c_void_p) -> None:
         return
     event = ctypes.c_void_p()
     with device:
-        device.driver.cuEventCreate(ctypes.byref(event), _NO_TIMES)
+        device.driver.cuEventCreate(ctypes.byref(event), NO_TIMES)
         device.driver.cuEventRecord(event, first)
         device.driver.cuStreamWaitEvent(then, event, 0)
         device.driver.cuEventDestroy_v2(event)

@@ -20,6 +20,8 @@ from .cuda_driver import Driver
 if TYPE_CHECKING:
     from llvmlite import ir
 
+    from .emit import Code
+
 __all__ = ["Launcher", "LaunchRows", "LaunchWord", "RowError", "copy_row", "fill_row", "kernel_row"]
 
 # The words of a launcher's head: functions of the driver's, and what they are always given.
@@ -106,7 +108,7 @@ class Launcher:
             FailedPreconditionError: this process was forked.
         """
         if self._driver.lost:
-            raise self._driver.error("", 0)
+            raise self._driver.forked()
         first, count = (0, rows.count) if only is None else (only, 1)
         failed = self._rows(self._head, rows.address + 8 * first, count, buffers.buffer_info()[0], stream.value or 0)
         if failed:
@@ -120,7 +122,7 @@ class Launcher:
             OpError: the driver refuses it.
         """
         if self._driver.lost:
-            raise self._driver.error("", 0)
+            raise self._driver.forked()
         failed = self._graph(self._head, graph, stream.value or 0)
         if failed:
             raise self._error("cuGraphLaunch", failed)
@@ -135,7 +137,7 @@ class Launcher:
             OpError: something has failed.
         """
         if self._driver.lost:
-            raise self._driver.error("", 0)
+            raise self._driver.forked()
         address, count = places.buffer_info()
         failed = self._read(self._head, address, count // 2, to, stream.value or 0)
         if failed:
@@ -152,11 +154,7 @@ def _callable(address: int, count: int) -> Callable[..., int]:
 def _build() -> ir.Module:
     from .emit import new_module
 
-    module = new_module("cuda_launch")
-    _write_hand_in(module)
-    _write_launch(module)
-    _write_read(module)
-    return module
+    return new_module("cuda_launch", _write_hand_in, _write_launch, _write_read)
 
 
 def _write_hand_in(module: ir.Module) -> None:
@@ -166,8 +164,7 @@ def _write_hand_in(module: ir.Module) -> None:
     c = Code(module, "hand_in", i64, [ptr, ptr, i64, ptr, ptr])
     head, rows, count, buffers, stream = c.fn.args
     words, pointers = c.room(i64, i64(_MOST)), c.room(i64, i64(_MOST))
-    current = c.to(c.get(head, _AT["cuCtxSetCurrent"]), i32, c.get(head, _AT["context"]))
-    _leave_with(c, current, i64(0))
+    _make_current(c, head)
 
     def row(number: ir.Value) -> None:
         at = c.get(rows, c.mul(number, i64(8)))
@@ -185,52 +182,58 @@ def _write_hand_in(module: ir.Module) -> None:
         first, second = c.get(words, 0, i64), c.get(words, 8, i64)
         with c.if_then(c.same(kind, i64(_KERNEL))):
             one, none = i32(1), ptr(None)
-            _leave_with(c, c.to(
-                c.get(head, _AT["cuLaunchKernel"]), i32, c.inttoptr(what, ptr), c.trunc(grid, i32), one, one,
-                c.trunc(block, i32), one, one, i32(0), stream, pointers, none), number)
+            _ask(c, head, number, "cuLaunchKernel", c.inttoptr(what, ptr), c.trunc(grid, i32), one, one,
+                 c.trunc(block, i32), one, one, i32(0), stream, pointers, none)
         with c.if_then(c.same(kind, i64(_COPY))):
-            _leave_with(c, c.to(c.get(head, _AT["cuMemcpyDtoDAsync_v2"]), i32, first, second, what, stream), number)
+            _ask(c, head, number, "cuMemcpyDtoDAsync_v2", first, second, what, stream)
         with c.if_then(c.same(kind, i64(_FILL))):
-            _leave_with(c, c.to(c.get(head, _AT["cuMemsetD8Async"]), i32, first, i32(0xFF), what, stream), number)
+            _ask(c, head, number, "cuMemsetD8Async", first, i32(0xFF), what, stream)
     c.each(count, row)
     c.ret(i64(0))
 
 
 def _write_launch(module: ir.Module) -> None:
     """`launch(head, graph, stream)`: the status."""
-    from .emit import Code, i32, i64, ptr
+    from .emit import Code, i64, ptr
 
     c = Code(module, "launch", i64, [ptr, ptr, ptr])
     head, graph, stream = c.fn.args
-    _leave_with(c, c.to(c.get(head, _AT["cuCtxSetCurrent"]), i32, c.get(head, _AT["context"])), i64(0))
-    _leave_with(c, c.to(c.get(head, _AT["cuGraphLaunch"]), i32, graph, stream), i64(0))
+    _make_current(c, head)
+    _ask(c, head, i64(0), "cuGraphLaunch", graph, stream)
     c.ret(i64(0))
 
 
 def _write_read(module: ir.Module) -> None:
     """`read(head, places, count, to, stream)`: the status, and 1 above it if it is that of waiting."""
-    from .emit import Code, i32, i64, ptr
+    from .emit import Code, i64, ptr
 
     c = Code(module, "read", i64, [ptr, ptr, i64, ptr, ptr])
     head, places, count, to, stream = c.fn.args
-    _leave_with(c, c.to(c.get(head, _AT["cuCtxSetCurrent"]), i32, c.get(head, _AT["context"])), i64(0))
+    _make_current(c, head)
     at = c.room(ptr)
     c.store(to, at)
 
     def copy(n: ir.Value) -> None:
         place, here = c.at(places, c.mul(n, i64(16))), c.load(at, typ=ptr)
         size = c.get(place, 8, i64)
-        _leave_with(c, c.to(c.get(head, _AT["cuMemcpyDtoHAsync_v2"]), i32, here, c.get(place, 0, i64), size, stream),
-                    i64(0))
+        _ask(c, head, i64(0), "cuMemcpyDtoHAsync_v2", here, c.get(place, 0, i64), size, stream)
         c.store(c.at(here, size), at)
     c.each(count, copy)
-    _leave_with(c, c.to(c.get(head, _AT["cuStreamSynchronize"]), i32, stream), i64(1))
+    _ask(c, head, i64(1), "cuStreamSynchronize", stream)
     c.ret(i64(0))
 
 
-def _leave_with(c: ir.IRBuilder, status: ir.Value, number: ir.Value) -> None:
-    """Ends the function if a status is not 0."""
+def _make_current(c: Code, head: ir.Value) -> None:
+    """Has the driver's calls of this thread be about the GPU of a head."""
+    from .emit import i64
+
+    _ask(c, head, i64(0), "cuCtxSetCurrent", c.get(head, _AT["context"]))
+
+
+def _ask(c: Code, head: ir.Value, number: ir.Value, name: str, *args: ir.Value) -> None:
+    """Calls a function of the driver's, and ends ours, with its status and a number, if that is not 0."""
     from .emit import i32, i64
 
+    status = c.to(c.get(head, _AT[name]), i32, *args)
     with c.if_then(c.icmp_unsigned("!=", status, i32(0)), likely=False):
         c.ret(c.or_(c.zext(status, i64), c.shl(number, i64(_FAILED))))

@@ -16,14 +16,13 @@ from ctypes import c_ubyte
 import numpy as np
 
 from . import locks
-from .cuda_driver import Driver
+from .cuda_driver import NO_TIMES, Driver
 
 __all__ = ["PIECE", "PinnedBlock", "PinnedPool"]
 
 PIECE = 1 << 24  # bytes of the largest blocks
 _SMALLEST = 1 << 12
 _MOST = 1 << 28  # bytes that are kept; if more are in use at once, there are more
-_NO_TIMES = 2  # CU_EVENT_DISABLE_TIMING
 _EVERY_CONTEXT = 1  # CU_MEMHOSTALLOC_PORTABLE
 
 
@@ -43,7 +42,7 @@ class PinnedBlock:
         self.address, self.event, self._driver = address, ctypes.c_void_p(), driver
         self.bytes = np.ctypeslib.as_array((c_ubyte * size).from_address(address))
         self.is_awaited = False
-        driver.cuEventCreate(ctypes.byref(self.event), _NO_TIMES)
+        driver.cuEventCreate(ctypes.byref(self.event), NO_TIMES)
 
     def is_used(self, stream: ctypes.c_void_p) -> None:
         """Notes that a stream was given a copy for it."""
@@ -86,16 +85,8 @@ class PinnedPool:
             self.give_back(block)
 
     def take(self, size: int) -> PinnedBlock:
-        """The same, for who gives it back."""
-        return self._taken(max(_SMALLEST, 1 << (size - 1).bit_length()))
-
-    def give_back(self, block: PinnedBlock) -> None:
-        """Takes a block back, whose last copy may be under way."""
-        with self._lock:
-            self._idle.setdefault(len(block.bytes), deque()).append(block)
-
-    def _taken(self, size: int) -> PinnedBlock:
-        """A block that no copy is under way for."""
+        """The same, for who gives it back; no copy is under way for it."""
+        size = max(_SMALLEST, 1 << (size - 1).bit_length())
         with self._lock:
             idle = self._idle.get(size)
             if idle and idle[0].is_free():
@@ -106,6 +97,11 @@ class PinnedPool:
             block = idle.popleft()
         block.wait()  # an error comes again with what is done next
         return block
+
+    def give_back(self, block: PinnedBlock) -> None:
+        """Takes a block back, whose last copy may be under way."""
+        with self._lock:
+            self._idle.setdefault(len(block.bytes), deque()).append(block)
 
     def _make_room(self, size: int) -> None:
         """Gives blocks of other sizes back, as far as more than `_MOST` would be kept."""

@@ -334,20 +334,14 @@ class SizedProgram:
             if only is not None and cuda_timeline.watching() is None:
                 with gpu.lock:
                     self.hand_in(only, bases)
-                self._require(bases)
+                if self.status is not None:
+                    _CudaRun(self, bases).check()
             else:
                 self._decide(_CudaRun(self, bases))
         except _Failed:
             self._decide(_CudaRun(self, bases, careful=True))
             raise InternalError(None, None, f"{self.plan.graph.name}: a check has failed on GPU:{gpu.index}, and holds "
                                             "when it runs again") from None
-
-    def _require(self, bases: array[int]) -> None:
-        """Raises `_Failed` if a step has failed."""
-        if self.status is not None:
-            at = bases[self.status.buffer] + self.status.offset
-            if (self.gpu.read(at, np.dtype(np.int64), (len(self.plan.steps),)) + 1).any():
-                raise _Failed
 
     def _decide(self, run: _CudaRun) -> None:
         """Has a run hand all of it in."""

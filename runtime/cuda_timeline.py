@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from twofold.codegen.plan import Step
 
-__all__ = ["Launched", "Span", "Timeline", "start", "stop", "watching"]
+__all__ = ["STREAMS", "Launched", "Span", "Timeline", "start", "stop", "watching"]
 
+STREAMS = "work", "copies"  # what the streams of a GPU are for
 _ANCHOR = 100_000_000  # nanoseconds after which times are told from a later event: they are float32, in milliseconds
 _OPEN = 4096  # spans that wait for their times before it is looked whether they have them
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY
@@ -70,7 +71,7 @@ class Span(NamedTuple):
 
     Attributes:
         gpu: its number.
-        stream: what its stream is for, such as "work".
+        stream: what its stream is for, one of `STREAMS`.
         what: a kernel, or a copy in words.
         size: the bytes of a copy; 0 for a kernel.
         begin, end: nanoseconds of `time.perf_counter_ns`.

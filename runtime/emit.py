@@ -21,10 +21,16 @@ f32, f64, ptr, void = ir.FloatType(), ir.DoubleType(), ir.PointerType(), ir.Void
 Offset: TypeAlias = ir.Value | int  # bytes or words from an address: an int64 value, or a number
 
 
-def new_module(name: str) -> ir.Module:
-    """A module that opens with a function `begin` of no effect: where it lies, the code starts."""
+def new_module(name: str, *writers: Callable[[ir.Module], None]) -> ir.Module:
+    """A module that opens with a function `begin` of no effect: where it lies, the code starts.
+
+    Args:
+        writers: each adds functions to it.
+    """
     module = ir.Module(name=name)
     Code(module, "begin", void, []).ret_void()
+    for write in writers:
+        write(module)
     return module
 
 

@@ -102,11 +102,7 @@ def _module() -> ir.Module:
     """
     from .emit import new_module
 
-    module = new_module("interrupts")
-    _poll(module)
-    _poll_first(module)
-    _raised(module)
-    return module
+    return new_module("interrupts", _poll, _poll_first, _raised)
 
 
 def _poll(module: ir.Module) -> None:

@@ -26,7 +26,7 @@ from twofold.runtime.cuda_device import DeviceArray
 from twofold.runtime.cuda_program import CudaProgram, SizedProgram
 
 from . import watching
-from .running import FIXED, accepts
+from .running import accept, are_plain
 from .traced import Traced, referent
 from .types import Args, Structure
 
@@ -145,12 +145,10 @@ def placed_call(traced: Traced, args: Args, leaves: Sequence[Tensor]) -> PlacedC
     inputs = [*leaves, *captured]
     memory: list[Any] = [t._memory for t in inputs]
     backend = executing.backend_for(memory)
-    arguments = _arguments(args, leaves)
-    if not isinstance(backend, CUDA) or arguments is None or traced._loose or traced.spared:
+    if not isinstance(backend, CUDA) or not are_plain(args, leaves) or traced._loose or traced.spared:
         return None
-    assigned = traced.graph.outputs[len(traced.graph.outputs) - len(traced.updates):]
     program = executing.on_backend(traced.runner.program, backend).whole
-    if not isinstance(program, CudaProgram) or program.donated or not all(map(accepts, traced.assigned, assigned)):
+    if not isinstance(program, CudaProgram) or program.donated or not accept(traced.assigned, traced.graph):
         return None
     sizes: dict[str, Any] = {}
     for value, m in zip(traced.graph.inputs, memory, strict=True):
@@ -158,15 +156,12 @@ def placed_call(traced: Traced, args: Args, leaves: Sequence[Tensor]) -> PlacedC
     held = [backend.gpu.here(m) if isinstance(c, Tensor) else None
             for c, m in zip(traced.captures, memory[len(leaves):], strict=True)]
     asked = all(isinstance(m, np.ndarray) for m in memory)
-    return PlacedCall(traced, program.sized(sizes), arguments, held, asked)
+    return PlacedCall(traced, program.sized(sizes), [_argument(a) for a in args], held, asked)
 
 
-def _arguments(args: Args, leaves: Sequence[Tensor]) -> list[_Argument] | None:
-    """What arguments must be to be like these; None where that cannot be told by a look."""
-    tensors = [a for a in args if type(a) is Tensor]
-    if len(tensors) != len(leaves) or any(a is not b for a, b in zip(tensors, leaves, strict=True)):
-        return None
-    if not all(type(a) is Tensor or type(a) in FIXED for a in args):
-        return None
-    return [(Tensor, a._memory.shape, a._memory.dtype, type(a._memory)) if type(a) is Tensor else
-            (type(a), a, None, None) for a in args]
+def _argument(given: Any) -> _Argument:
+    """What an argument must be to be like this one."""
+    if type(given) is not Tensor:
+        return type(given), given, None, None
+    memory = given._memory
+    return Tensor, memory.shape, memory.dtype, type(memory)

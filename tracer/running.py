@@ -7,6 +7,7 @@ that, and stores what the program computes into variables. Which trace runs is `
 from __future__ import annotations
 
 import itertools
+import operator
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias, TypeGuard
@@ -26,9 +27,9 @@ from twofold.runtime.program_call import Variant
 
 from .types import Args, Captured, InputSpec, PythonFunction, PythonValue, Structure
 
-__all__ = ["FIXED", "Runner", "accepts", "is_stored"]
+__all__ = ["Runner", "accept", "are_plain", "is_stored"]
 
-FIXED = (bool, int, float, str, bytes, type(None))  # arguments that can be told by a comparison
+_FIXED = (bool, int, float, str, bytes, type(None))  # arguments that can be told by a comparison
 
 #: a step that puts a result together, and its operand (`runtime/program_table.py: STEP`)
 Step: TypeAlias = tuple[str, Any]
@@ -97,9 +98,10 @@ class Runner:
 
         traced, program = self.traced, native(self.program.whole)
         captures = [c for c in traced._captures if _readable(c)]
-        assigned = traced.graph.outputs[len(traced.graph.outputs) - len(traced.updates):]
-        updates = [v for v, s in zip(traced.updates, assigned, strict=True) if accepts(v, s)]
+        updates = [v for v in traced.updates if isinstance(v, Variable)]
         if program is None or len(captures) < len(traced._captures) or len(updates) < len(traced.updates):
+            return None
+        if not accept(updates, traced.graph):
             return None
         sources: list[program_call.InputSource] = [program_call.LEAF] * len(traced.specs)
         sources += [np.ascontiguousarray(c._array) if isinstance(c, Tensor) else c for c in captures]
@@ -108,21 +110,17 @@ class Runner:
 
     def for_arguments(self, args: Args, leaves: Sequence[Tensor]) -> Variant | None:
         """The variant for calls of the function with arguments like these; None where native code cannot tell them."""
-        if self.variant is None:
+        if self.variant is None or not are_plain(args, leaves):
             return None
-        pattern: list[PythonValue] = []
-        tensors: list[Tensor] = []
-        for a in args:
-            if type(a) is Tensor:
-                tensors.append(a)
-                pattern.append(program_call.LEAF)
-            elif type(a) in FIXED:
-                pattern.append(a)
-            else:
-                return None
-        if len(tensors) != len(leaves) or any(a is not b for a, b in zip(tensors, leaves, strict=True)):
-            return None
+        pattern: list[PythonValue] = [program_call.LEAF if type(a) is Tensor else a for a in args]
         return program_call.for_arguments(self.variant, pattern)
+
+
+def are_plain(args: Args, leaves: Sequence[Tensor]) -> bool:
+    """Whether arguments are those tensors, in this order, and values that can be told by a comparison."""
+    tensors = [a for a in args if type(a) is Tensor]
+    return len(tensors) == len(leaves) and all(map(operator.is_, tensors, leaves)) and all(
+        type(a) is Tensor or type(a) in _FIXED for a in args)
 
 
 def is_stored(traced: Runnable, fast_math: bool = False) -> bool:
@@ -144,10 +142,13 @@ def _readable(capture: Captured | weakref.ref[Variable]) -> TypeGuard[Tensor | V
     return isinstance(capture, Variable)
 
 
-def accepts(variable: Variable | weakref.ref[Variable], value: g.Value) -> TypeGuard[Variable]:
-    """Whether a variable can hold all values of these dims, so that nothing needs checking."""
-    if not isinstance(variable, Variable):
-        return False
+def accept(variables: Sequence[Variable], graph: g.Graph) -> bool:
+    """Whether variables can hold whatever the last outputs of a graph are, so that nothing needs checking."""
+    return all(map(_accepts, variables, graph.outputs[len(graph.outputs) - len(variables):]))
+
+
+def _accepts(variable: Variable, value: g.Value) -> bool:
+    """Whether a variable can hold all values of these dims."""
     declared = variable._shape.dims
     if declared is None:
         return True

@@ -69,7 +69,8 @@ def device_name(name: Any, what: str = "target_device", kind: str | None = None)
     Raises:
         ValueError: it is none.
     """
-    if devices.parse(str(name))[0] != kind and kind is not None:
+    its_kind = devices.parse(str(name))[0]
+    if kind is not None and its_kind != kind:
         raise ValueError(f"{what} must name a {kind}; got {name!r}.")
     return str(name)
 

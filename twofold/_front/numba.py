@@ -67,7 +67,7 @@ def numba_function(kernel: Callable[..., Any], inp: Sequence[Any], Tout: Any, gr
         raise TypeError(f"numba_function: kernel is {type(kernel).__name__}; expected a function compiled by numba")
     operands = [tensor(x) for x in inp]
     given = Tout(*operands) if callable(Tout) and not isinstance(Tout, dt.DType) else Tout
-    specs = list(given) if isinstance(given, (list, tuple)) else [given]
+    specs = _listed(given)
     if not all(isinstance(s, TensorSpec) for s in specs):
         raise TypeError(f"numba_function: Tout gives {specs!r}; expected tf.TensorSpecs")
     call = _Call(kernel, Tout, specs, grid, block)
@@ -83,16 +83,14 @@ def _smooth(call: _Call, title: str, operands: list[Tensor], specs: list[TensorS
         results = host.call(call, title, list(inputs), specs)
 
         def cotangents(*cts: Tensor) -> Any:
-            given = grad(inputs, results, cts)
-            given = list(given) if isinstance(given, (list, tuple)) else [given]
+            given = _listed(grad(inputs, results, cts))
             if len(given) != len(inputs):
                 raise InvalidArgumentError(None, "numba_function", (
                     f"numba_function: grad gives {len(given)} cotangents; expected one for each of {len(inputs)} "
                     "inputs"))
             return given
         return tuple(results), cotangents
-    out = run(*operands)
-    return list(out) if isinstance(out, (list, tuple)) else [out]
+    return _listed(run(*operands))
 
 
 class _Call:
@@ -111,17 +109,13 @@ class _Call:
 
     def __call__(self, *tensors: Tensor) -> list[Tensor]:
         """The results for tensors that have values."""
-        shapes = [_shape(s) for s in (self._asked(tensors) if self.again else self.specs)]
+        shapes = [_shape(s) for s in (_listed(self.declared(*tensors)) if self.again else self.specs)]
         dtypes = [s.dtype.np for s in self.specs]
         if hasattr(self.kernel, "forall"):  # a kernel of `numba.cuda`
             return self._on_gpu(tensors, shapes, dtypes)
         outs = [np.empty(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
         self.kernel(*[np.asarray(t) for t in tensors], *outs)
         return [wrap(out) for out in outs]
-
-    def _asked(self, tensors: Sequence[Tensor]) -> Sequence[TensorSpec]:
-        given = self.declared(*tensors)
-        return list(given) if isinstance(given, (list, tuple)) else [given]
 
     def _on_gpu(self, tensors: Sequence[Tensor], shapes: Sequence[tuple[int, ...]],
                 dtypes: Sequence[np.dtype]) -> list[Tensor]:
@@ -137,6 +131,11 @@ class _Call:
         with backend.gpu:
             self.kernel[grid, block, _stream(backend.gpu.stream.value or 0)](*ins, *outs)
         return [wrap(out.array) for out in outs]
+
+
+def _listed(given: Any) -> list[Any]:
+    """What a user's function gives, one thing or several, as a list."""
+    return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
 def _shape(spec: TensorSpec) -> tuple[int, ...]:

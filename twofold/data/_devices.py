@@ -24,13 +24,12 @@ class OnDevice(Node):
 
     Attributes:
         device: its name.
-        room: how many elements are copied ahead at most.
     """
 
     name = "OnDevice"
 
-    def __init__(self, source: Node, device: str, room: int) -> None:
-        self.source, self.form, self.device, self.room = source, source.form, device, room
+    def __init__(self, source: Node, device: str) -> None:
+        self.source, self.form, self.device = source, source.form, device
 
     def cardinality(self) -> int:
         return self.source.cardinality()
@@ -38,13 +37,11 @@ class OnDevice(Node):
     def start(self, run: Run) -> Stream:
         return self.source.start(run)
 
-    def start_last(self, run: Run, room: int | None = None) -> Stream:
+    def start_last(self, run: Run, room: int = 1) -> Stream:
+        """See `Node.start_last`; `room` is how many elements are copied ahead at most."""
         sender = engine.sender_to(self.device)
         source = self.source.start(run)
-        if sender is None:
-            return source
-        room = self.room if room is None else room
-        return _Sent(prefetched(source, room), sender, room)
+        return source if sender is None else _Sent(prefetched(source, room), sender, room)
 
 
 class _Sent(Stream):

@@ -387,7 +387,7 @@ def copy_to_device(target_device: str, source_device: str = "/cpu:0") -> Callabl
     """
     engine.device_name(source_device, "source_device", "CPU")
     name = engine.device_name(target_device)
-    return lambda dataset: dataset._then(OnDevice(dataset._node, name, 1))
+    return lambda dataset: dataset._then(OnDevice(dataset._node, name))
 
 
 publish(__name__)

@@ -42,7 +42,6 @@ __all__ = ["Recording"]
 _KEPT = 1 << 28
 _numbers = itertools.count()
 _PROCESSES = 22  # bits of the numbers that Linux gives to processes
-_STREAMS = ["", "work", "copies"]  # of a GPU, by the numbers of their rows
 
 
 class Recording:
@@ -173,13 +172,18 @@ def _process_of(gpu: int) -> int:
     return os.getpid() + ((gpu + 1) << _PROCESSES)
 
 
+def _row_of(stream: str) -> int:
+    """The number of a stream's row in the process of its GPU, from 1."""
+    return 1 + cuda_timeline.STREAMS.index(stream)
+
+
 def _gpu_names(spans: Sequence[Span]) -> list[dict[str, Any]]:
     """What the rows of GPUs are called: a GPU is a process, and a stream a thread of it."""
     names = []
     for gpu in sorted({span.gpu for span in spans}):
         pid = _process_of(gpu)
         names.append({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": f"/device:GPU:{gpu}"}})
-        names += [{"ph": "M", "name": "thread_name", "pid": pid, "tid": _STREAMS.index(stream),
+        names += [{"ph": "M", "name": "thread_name", "pid": pid, "tid": _row_of(stream),
                    "args": {"name": f"stream of {stream}"}}
                   for stream in sorted({span.stream for span in spans if span.gpu == gpu})]
     return names
@@ -187,7 +191,7 @@ def _gpu_names(spans: Sequence[Span]) -> list[dict[str, Any]]:
 
 def _of_gpu(span: Span, origin: int) -> dict[str, Any]:
     """A kernel or a copy on a GPU."""
-    where = span.begin - origin, span.end - origin, _STREAMS.index(span.stream)
+    where = span.begin - origin, span.end - origin, _row_of(span.stream)
     if isinstance(span.what, str):
         return _complete(span.what, "copy", *where, {"bytes": span.size}, _process_of(span.gpu))
     nodes = span.what.step.nodes
