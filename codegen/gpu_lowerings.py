@@ -19,6 +19,7 @@ from . import gpu_conv, gpu_gemm, gpu_pool, gpu_scan, gpu_scatter, gpu_sort
 from .backend import Lowering, lowering
 from .kernels import convolution, scan, segment
 from .kernels.windows import Geometry
+from .kernels.windows import steps as steps_of
 from .layout import Layout
 from .matrices import Matrices
 from .operands import Argument, Run, Within, Work
@@ -73,17 +74,11 @@ def _forward(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> N
         pixels = Source(x.base, x.layout.reshape((w.places, w.channels)))
         p.product(out, pixels, Source(y.base, y.layout.reshape((w.channels, outputs))))
     else:
-        image, *steps = _steps(w.outputs, outputs)
+        image, *steps = steps_of(w.outputs, outputs)
         matrix = (outputs, outputs // groups)  # steps from row to row, and from group to group
         p.fill([out], *_convolved(p, w, (Within(out, 0), p.at(x), p.at(y)), (image, *steps), matrix, outputs, groups,
                                   whole=True))
     p.give(out)
-
-
-def _steps(sizes: tuple[DimLike, ...], channels: DimLike) -> tuple[DimLike, ...]:
-    """From an image to the next, and along each axis."""
-    _, y, x = sizes
-    return math.prod(sizes) * channels, y * x * channels, x * channels, channels
 
 
 def _convolved(p: Placer, w: Geometry, places: tuple[Argument, Argument, Argument], steps: tuple[DimLike, ...],
@@ -137,7 +132,7 @@ def _input_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -
     every = len(phases) == math.prod(w.strides)  # else no tap falls on some pixels
     turned = [p.dense(p.copy(_turned(y, w, outputs, groups, phase))) for phase in phases]
     out = p.target(compute) if every else p.zeros(compute)
-    image, *steps = _steps(w.sizes, w.channels)
+    image, *steps = steps_of(w.sizes, w.channels)
     runs: list[Run] = []
     for phase, matrices in zip(phases, turned, strict=True):
         first = sum(f * s for f, s in zip(phase.first, steps, strict=True))
