@@ -46,10 +46,7 @@ def other_names(trace: Trace, tensor: Tensor) -> _OtherNames | None:
     Args:
         trace: the one under way.
     """
-    levels = list(_levels(trace))[::-1]
-    if not any(level.constructs for level in levels):
-        return None
-    handed = [_handed_on(level) for level in levels]
+    handed = [_handed_on(level) for level in reversed(list(trace.levels()))]
     own = _key(tensor)
     tensors: dict[Key, Tensor] = {}
     constructs: list[StagedConstruct] = []
@@ -63,14 +60,6 @@ def other_names(trace: Trace, tensor: Tensor) -> _OtherNames | None:
     tensors[own] = tensor
     fitting = {key: t for key, t in tensors.items() if fits(t, tensor)}
     return None if len(fitting) == 1 else _OtherNames(trace, own, fitting, constructs)
-
-
-def _levels(trace: Trace) -> Iterator[Trace]:
-    """A trace and those around it."""
-    around: Trace | None = trace
-    while around is not None:
-        yield around
-        around = around.parent or around.enclosing
 
 
 def _original(tensor: Tensor) -> Tensor:

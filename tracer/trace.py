@@ -304,7 +304,16 @@ class Trace:
     def other_names(self, tensor: Tensor) -> Any:
         """What a tape is told that follows `tensor` from here on (`eager/tape.py`): the tensors that may be that very
         one under other names, since branches and loops before hand it on; None where there are none."""
+        if not any(level.constructs for level in self.levels()):
+            return None
         return _name_finders[0](self, tensor)
+
+    def levels(self) -> Iterator[Trace]:
+        """This trace and those around it, outwards."""
+        level: Trace | None = self
+        while level is not None:
+            yield level
+            level = level.parent or level.enclosing
 
     def handed_on(self) -> Callable[[], list[Tensor]]:
         """A function that gives the results of the branches and loops that will have been staged after this call."""
