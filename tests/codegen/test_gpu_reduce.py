@@ -23,12 +23,11 @@ def dtypes(spec: reduce.ReductionSpec, partial: bool) -> tuple[DType, ...]:
     return spec.acc_dtypes if partial else spec.out_dtypes
 
 
-def by_processor(spec: reduce.ReductionSpec, mask: str, partial: bool, ins: list[np.ndarray], total: int, outputs: int,
+def by_processor(kernel: Kernel, results: tuple[DType, ...], ins: list[np.ndarray], total: int, outputs: int,
                  steps: list[int]) -> list[bytes]:
-    """The results of `reduce.columns`, chunk by chunk."""
+    """The results of a kernel that `reduce.columns` made, chunk by chunk."""
     chunks = -(-total // reduce.CHUNK)
-    outs = [np.zeros((chunks, outputs), d.np) for d in dtypes(spec, partial)]
-    kernel = reduce.columns(spec, mask, partial)
+    outs = [np.zeros((chunks, outputs), d.np) for d in results]
     for chunk in range(chunks):
         of_chunk = [np.zeros(outputs, o.dtype) for o in outs]
         integers = [chunk * reduce.CHUNK, total, *steps]
@@ -41,15 +40,16 @@ def by_processor(spec: reduce.ReductionSpec, mask: str, partial: bool, ins: list
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_columns_have_the_bits_of_the_processor(name: str) -> None:
     for spec in specs(name):
-        for count in COUNTS:
-            for mask, partial, outputs in (("v", False, 35), ("g", True, 3)):
-                step = 1 if mask == "v" else 2
-                width = outputs * step
+        for mask, partial, outputs in (("v", False, 35), ("g", True, 3)):
+            step = 1 if mask == "v" else 2
+            width, operands = outputs * step, len(spec.in_dtypes)
+            steps = [*[width] * operands, *([step - 1] * operands if mask == "g" else [])]
+            processor = reduce.columns(spec, mask * operands, partial)
+            kernel = gpu_reduce.columns(spec, mask * operands, partial)
+            loop_verify.verify(kernel)
+            for count in COUNTS:
                 ins = [some(n + count, (count, width), d) for n, d in enumerate(spec.in_dtypes)]
-                steps = [*[width] * len(ins), *([step - 1] * len(ins) if mask == "g" else [])]
-                want = by_processor(spec, mask * len(ins), partial, ins, count, outputs, steps)
-                kernel = gpu_reduce.columns(spec, mask * len(ins), partial)
-                loop_verify.verify(kernel)
+                want = by_processor(processor, dtypes(spec, partial), ins, count, outputs, steps)
                 outs = [np.zeros((1, outputs), d.np) for d in dtypes(spec, partial)]
                 assert run(kernel, -(-outputs // gpu_reduce.COLUMNS), [*outs, *ins], [count, outputs, *steps]) == 0
                 assert [o.tobytes() for o in outs] == want, (spec, count, mask)
@@ -60,7 +60,7 @@ def test_columns_of_several_chunks(name: str) -> None:
     spec = next(s for s in specs(name) if s.in_dtypes[0] is dt.float32)
     total, outputs = reduce.CHUNK + 40, 33
     x = some(0, (total, outputs), dt.float32)
-    want = by_processor(spec, "v", True, [x], total, outputs, [outputs])
+    want = by_processor(reduce.columns(spec, "v", True), spec.acc_dtypes, [x], total, outputs, [outputs])
     outs = [np.zeros((2, outputs), d.np) for d in spec.acc_dtypes]
     assert run(gpu_reduce.columns(spec, "v", True), 4, [*outs, x], [total, outputs, outputs]) == 0
     assert [o.tobytes() for o in outs] == want
@@ -70,14 +70,13 @@ def test_columns_of_several_chunks(name: str) -> None:
 def test_trees_have_the_bits_of_the_processor(name: str) -> None:
     outputs = 3
     for spec in specs(name):
+        kernels = [reduce.tree(spec), gpu_reduce.tree(spec), gpu_reduce.short_tree(spec)]
+        for kernel in kernels:
+            loop_verify.verify(kernel)
         for chunks in CHUNKS:
             given = [some(chunks + n, (chunks, outputs), d) for n, d in enumerate(spec.acc_dtypes)]
             results = []
-            kernels = [reduce.tree(spec), gpu_reduce.tree(spec)]
-            if chunks <= gpu_reduce.FEW_CHUNKS:
-                kernels.append(gpu_reduce.short_tree(spec))
-            for kernel in kernels:
-                loop_verify.verify(kernel)
+            for kernel in kernels if chunks <= gpu_reduce.FEW_CHUNKS else kernels[:2]:
                 outs = [np.zeros(outputs, d.np) for d in spec.out_dtypes]
                 assert run(kernel, outputs, [*outs, *given], [chunks * reduce.CHUNK, chunks, outputs]) == 0
                 results.append([o.tobytes() for o in outs])

@@ -75,12 +75,22 @@ def some(seed: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         return np.where(np.isfinite(values), values, np.array(1.5, dtype))
 
 
-@pytest.mark.usefixtures("lanes", "three_threads")
-@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: np.dtype(d).name)
-def test_matrices_are_turned(dtype: Any) -> None:
+def turned(dtype: Any) -> None:
     for rows, columns in SIZES:
         x = some(rows, (rows, columns), dtype)
         holds(lambda x: tf.transpose(x), [x.T], [x])
+
+
+@pytest.mark.usefixtures("three_threads")
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: np.dtype(d).name)
+def test_matrices_are_turned(dtype: Any) -> None:
+    turned(dtype)
+
+
+@pytest.mark.usefixtures("lanes", "three_threads")
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.float16, np.int8], ids=lambda d: np.dtype(d).name)
+def test_matrices_are_turned_by_vectors_of_other_processors(dtype: Any) -> None:
+    turned(dtype)
 
 
 def test_dtypes_whose_elements_fill_vectors_are_turned() -> None:

@@ -67,18 +67,19 @@ def test_chunks_have_the_bits_of_one_thread(name: str) -> None:
     cases = list(specs(name))
     assert cases
     for spec in cases:
-        for count in COUNTS:
-            for mask, partial, position in (("v", False, 0), ("g", True, 4096)):
-                outs = [np.zeros(rows, d.np) for d in (spec.acc_dtypes if partial else spec.out_dtypes)]
-                step = 1 if mask == "v" else 2
+        for mask, partial, position in (("v", False, 0), ("g", True, 4096)):
+            outs = [np.zeros(rows, d.np) for d in (spec.acc_dtypes if partial else spec.out_dtypes)]
+            step = 1 if mask == "v" else 2
+            kernels = [reduce.rows(spec, mask * len(spec.in_dtypes), partial, by_team) for by_team in (False, True)]
+            for kernel in kernels:
+                loop_verify.verify(kernel)
+            for count in COUNTS:
                 ins = [some(n + count, (rows, count * step), d) for n, d in enumerate(spec.in_dtypes)]
                 integers = [position, position + count, 0, *[1] * len(outs), *[count * step] * len(ins),
                             *([step - 1] * len(ins) if mask == "g" else [])]
                 results = []
-                for by_team in (False, True):
+                for kernel in kernels:
                     own = [o.copy() for o in outs]
-                    kernel = reduce.rows(spec, mask * len(ins), partial, by_team)
-                    loop_verify.verify(kernel)
                     assert run(kernel, rows, [*own, *ins], integers) == 0
                     results.append([o.tobytes() for o in own])
                 assert results[0] == results[1], (spec, count, mask)

@@ -383,23 +383,34 @@ BRANCHES = [one_side, one_of_two, both_sides, two_results, two_names_of_one, two
             branches_of_rounds]
 
 
-def check(f: Function, order: int, rounds: tuple[int, ...], count: int = 200) -> None:
-    """Of second derivatives, `tf.function` around `f` alone and around all stand for the other placements."""
-    b, every = numbers(count) * 0.1, placements(f, order)[::order]
+def check(f: Function, placed: list[Function], order: int, rounds: tuple[int, ...], count: int = 200) -> None:
+    """Requires the bits of plain Python of the derivative of `f` in some placements."""
+    b = numbers(count) * 0.1
     for n in map(tf.constant, rounds):
         wanted = derived(f, order)(b, n)
-        for g in every:
+        for g in placed:
             assert_bits(g(b, n), wanted)
 
 
-@pytest.mark.parametrize("order", [1, 2])
+def second_in_turn(functions: list[Function], f: Function) -> list[Function]:
+    """One placement of the second derivative: around `f`, around all or around both, in turns, since each takes a
+    second to compile."""
+    around, _, around_all, around_both = placements(f, 2)
+    return [(around, around_all, around_both)[functions.index(f) % 3]]
+
+
 @pytest.mark.parametrize("f", LOOPS, ids=lambda f: f.__name__)
-def test_loops(f: Function, order: int) -> None:
-    check(f, order, (0, 1, 3))
+def test_loops(f: Function) -> None:
+    check(f, placements(f, 1), 1, (0, 1, 3))
 
 
-@pytest.mark.parametrize("f", [grown, shortened, exchanged, replaced, taken_over, taken_from_outside, read_twice,
-                               in_rounds_of_rounds], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", LOOPS, ids=lambda f: f.__name__)
+def test_second_order_of_loops(f: Function) -> None:
+    check(f, second_in_turn(LOOPS, f), 2, (0, 1, 3))
+
+
+@pytest.mark.parametrize("f", [grown, replaced, taken_over, taken_from_outside, read_twice, in_rounds_of_rounds],
+                         ids=lambda f: f.__name__)
 def test_third_order(f: Function) -> None:
     """Sizes keep their meaning from order to order, and are known where only some results count."""
     b, gradient = numbers(12) * 0.5, derived(compiled(f), 3)
@@ -407,10 +418,14 @@ def test_third_order(f: Function) -> None:
         assert_bits(gradient(b, n), derived(f, 3)(b, n))
 
 
-@pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("f", BRANCHES, ids=lambda f: f.__name__)
-def test_branches(f: Function, order: int) -> None:
-    check(f, order, (0, 1, 2, 3))
+def test_branches(f: Function) -> None:
+    check(f, placements(f, 1), 1, (0, 1, 2, 3))
+
+
+@pytest.mark.parametrize("f", BRANCHES, ids=lambda f: f.__name__)
+def test_second_order_of_branches(f: Function) -> None:
+    check(f, second_in_turn(BRANCHES, f), 2, (0, 1, 2, 3))
 
 
 def results(x: tf.Tensor, y: tf.Tensor, n: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
@@ -446,4 +461,4 @@ def test_what_a_side_that_does_not_run_assumes_of_sizes() -> None:
 
     def f(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(tf.cos(b[2:])) if n > 0 else tf.reduce_sum(helper(b) * b)
-    check(f, 1, (0, 1), 12)
+    check(f, placements(f, 1), 1, (0, 1), 12)
