@@ -278,10 +278,13 @@ class _Frame:
                 touched = touched & self.every(access.mask)
         if access.aligned and (addresses[mask][:, 0] % (lanes * access.ptr.dtype.np.itemsize)).any():
             raise ValueError(f"{self.of.name}: {access.ptr.name or 'memory'} is not aligned as an access says")
+        numbers = self.space.number(addresses) if self.shared else addresses
         for shared in self.shared:
-            if shared.touch(addresses, touched, access.ptr.dtype.np.itemsize, isinstance(access, Store)):
+            own = touched & (numbers == shared.piece)
+            if own.any() and shared.touch(addresses, own, isinstance(access, Store)):
                 raise ValueError(f"{self.of.name}: {shared.name} is read and written without a barrier between")
-        index = self.every(access.index)[mask]
+        index = self.every(access.index)
+        index = index if mask.all() else index[mask]
         if access.ptr.size and (index.min() < 0 or index.max() + max(lanes, 1) > access.ptr.size):
             raise self.outside(access, mask)
         return addresses, touched
@@ -294,8 +297,10 @@ class _Frame:
     def load(self, load: Load, mask: np.ndarray) -> np.ndarray:
         """The elements that are read; zeros for all others."""
         addresses, touched = self.accessed(load, load.out, mask)
-        elements = np.zeros(addresses.shape, load.ptr.dtype.np)
         try:
+            if touched.all():
+                return self.space.load(addresses, load.ptr.dtype)
+            elements = np.zeros(addresses.shape, load.ptr.dtype.np)
             elements[touched] = self.space.load(addresses[touched], load.ptr.dtype)
         except IndexError:
             raise self.outside(load, mask) from None

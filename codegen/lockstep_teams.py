@@ -29,7 +29,7 @@ class SharedMemory:
         """Args:
             total: how many threads run, in teams of `team`.
         """
-        self.space, self.name = space, pointer.name
+        self.name = pointer.name
         first = space.allocate(total // team, pointer.size, pointer.dtype)
         self.addresses = np.repeat(first, team)
         self.begin, self.piece = int(first[0]), int(space.number(first[:1])[0])
@@ -42,12 +42,9 @@ class SharedMemory:
         for who in (self.readers, self.writers):
             who.reshape(-1, self.bytes)[teams] = _NOBODY
 
-    def touch(self, addresses: np.ndarray, touched: np.ndarray, size: int, writes: bool) -> bool:
-        """Notes an access by each thread to `size` bytes at its addresses, where `touched`; whether threads that have
-        not waited for one another meet there."""
-        own = touched & (self.space.number(addresses) == self.piece)
-        if not own.any():
-            return False
+    def touch(self, addresses: np.ndarray, own: np.ndarray, writes: bool) -> bool:
+        """Notes an access by each thread to those of its addresses that are in `own`, all of them in this piece of
+        memory; whether threads that have not waited for one another meet there."""
         threads = np.arange(len(addresses))
         threads = np.broadcast_to(threads[:, None] if addresses.ndim == 2 else threads, addresses.shape)[own]
         places = addresses[own] - self.begin
