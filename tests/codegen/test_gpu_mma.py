@@ -10,8 +10,8 @@ import gpu_reference
 import numpy as np
 import pytest
 from codegen.test_gpu_gemm import memory
-from codegen.test_ptx import assembled
 from codegen.test_teams import run
+from ptx_checks import assembled
 
 import twofold as tf
 from twofold.codegen import gpu_conv, gpu_gemm, gpu_mma, loop_verify, ptx
