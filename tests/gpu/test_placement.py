@@ -17,6 +17,7 @@ from gpu.devices import HARDWARE, device
 
 import twofold as tf
 from twofold.codegen import gpu_gemm, gpu_mma
+from twofold.eager import dispatch
 from twofold.ir.dtypes import DType
 from twofold.runtime import cuda_device
 
@@ -335,6 +336,27 @@ def test_sorting_scatters_and_scans(fake: Any) -> None:
     wanted, there = f(*operands), [x.gpu() for x in operands]
     got = tf.function(f)(*there)
     assert all(same(a, b) for a, b in zip(got, wanted, strict=True))
+
+
+def test_sizes_that_values_decide(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Distinct values and places are found on the GPU, as NumPy has them; one program is for all sizes."""
+    monkeypatch.delattr(dispatch.EagerInterpreter, "on_host")
+    f = tf.function(lambda x: (*tf.unique_with_counts(x * 2), tf.where(x), tf.boolean_mask(x, x > 1)),
+                    input_signature=[tf.TensorSpec([None])])
+    for n in (2500, 1, 1024, 1025):
+        x = np.random.default_rng(n).integers(0, 1 + n // 3, n).astype(np.float32)
+        x[n // 2:n // 2 + 3] = [-0.0, np.nan, np.nan][:n]
+        there = tf.constant(x).gpu()
+        modules = 0 if fake is None else fake.counts["modules"]
+        got = f(there)
+        assert n == 2500 or fake is None or fake.counts["modules"] == modules
+        _, first, inverse, counts = np.unique(x, True, True, True, equal_nan=False)
+        order = np.argsort(first)
+        wanted = (2 * x[first[order]], np.argsort(order)[inverse].astype(np.int32), counts[order].astype(np.int32),
+                  np.argwhere(x), x[x > 1])
+        assert all(t.device == GPU and t.numpy().tobytes() == w.tobytes() for t, w in zip(got, wanted, strict=True))
+    told = f.explain(there, file=io.StringIO())
+    assert {name for name, _ in told.host} == {f"{op}, whose size the host reads" for op in ("unique", "nonzero")}
 
 
 def test_tensor_cores_are_asked_for(fake: Any) -> None:
