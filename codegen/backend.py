@@ -19,6 +19,7 @@ import numpy as np
 
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
+from twofold.ir.precision import FAST
 
 from .target import CACHES
 
@@ -74,12 +75,14 @@ class Backend(ABC):
         most_batches: how many batch dimensions its products take; None for any number.
         caches: what loops are tiled for.
         is_host: whether its memory is the host's.
-        tensor_cores: whether products of floats may be as tensor cores give them, not to the bit.
+        tensor_cores: whether it has tensor cores of the kind that we know.
+        fast: whether all products of floats may be as these give them, not to the bit.
     """
 
     name = ""
     is_host = True
     tensor_cores = False
+    fast = False
     reorders = False
     most_batches: int | None = None
     caches = CACHES
@@ -110,6 +113,11 @@ class Backend(ABC):
     @abstractmethod
     def product(self, p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
         """The runs of a matrix product of real numbers, with arguments as `Placer.product` takes them."""
+
+    def by_tensor_cores(self, node: g.Node) -> bool:
+        """Whether products of floats that a node consists of are those of tensor cores: where there are some, and the
+        node, or the program as a whole, asks for them."""
+        return self.tensor_cores and (self.fast or node.attrs.get("precision") == FAST)
 
     def finished(self, run: Run, group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value],
                  product: g.Value, kept: bool) -> Run:

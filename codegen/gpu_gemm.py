@@ -346,9 +346,9 @@ def choose(x: Matrices, size: int, parts: bool = True) -> tuple[TileShape, int]:
 
 
 def tiles_for(p: Placer, x: Matrices, dtype: DType, parts: bool = True) -> tuple[TileShape | WarpShape, int]:
-    """The tiles of products of `dtype`, tensor cores' where these are asked for, and in how many parts along the inner
-    index; `parts` as for `choose`."""
-    if p.tensor_cores and gpu_mma.takes(dtype):
+    """The tiles of products of `dtype`, tensor cores' where the node asks for these, and in how many parts along the
+    inner index; `parts` as for `choose`."""
+    if gpu_mma.takes(dtype) and p.by_tensor_cores():
         return gpu_mma.shape_for(x.m, x.n, x.batches), 1
     return choose(x, summed(dtype).size, parts)
 

@@ -57,9 +57,8 @@ class Placer(ABC):
         """The first result."""
         return self.node.outputs[0]
 
-    @property
-    def tensor_cores(self) -> bool:
-        """Whether products of floats may be as tensor cores give them."""
+    def by_tensor_cores(self) -> bool:
+        """Whether products of floats that the node consists of are those of tensor cores."""
         return False
 
     # -- operands ---------------------------------------------------------------------------------

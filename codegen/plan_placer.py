@@ -66,9 +66,8 @@ class PlanPlacer(Placer):
         super().__init__(node, [fuser.sources[v] for v in node.inputs])
         self.fuser = fuser
 
-    @property
-    def tensor_cores(self) -> bool:
-        return self.fuser.backend.tensor_cores
+    def by_tensor_cores(self) -> bool:
+        return self.fuser.backend.by_tensor_cores(self.node)
 
     def in_memory(self, source: Source) -> Source:
         base = source.base

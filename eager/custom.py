@@ -11,7 +11,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 
-from twofold.ir import nest, ops
+from twofold.ir import nest, ops, surroundings
 from twofold.ir.grad import zeros_like
 from twofold.ir.op import Op, tracing
 from twofold.ir.spec import spec
@@ -259,8 +259,10 @@ def _call_recomputed(f: PythonFunction, args: Args, kwargs: Kwargs) -> Nest:
         for recorder in record.active.get():
             recorder._variable_read(variable, value)
 
+    around = surroundings.around()
+
     def backward(dys: list[AnyTensor]) -> list[AnyTensor | None]:
-        with GradientTape(watch_accessed_variables=False) as tape:
+        with surroundings.again(around), GradientTape(watch_accessed_variables=False) as tape:
             sources = [ops.identity(x) for x in inputs.tensors]
             tape.watch([*sources, *variables])
             again, named = inputs.replaced(sources)

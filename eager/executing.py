@@ -6,6 +6,7 @@ told of what happens inside: who calls a compiled graph records it as one.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,9 +14,11 @@ import numpy as np
 
 from twofold.ir import graph as g
 from twofold.ir.dims import evaluate
+from twofold.ir.dtypes import from_numpy
 from twofold.ir.errors import InvalidArgumentError, line_text, of_values, op_error
 from twofold.ir.op import Op
 from twofold.ir.replay import resolve
+from twofold.ir.types import Attrs
 from twofold.runtime import devices
 from twofold.runtime.calls import NodeFailure
 from twofold.runtime.log import log
@@ -38,6 +41,8 @@ _choose: list[Choose] = []
 def place(choose: Choose | None) -> None:
     """Has `execute` ask where to run from now on; with None all runs are on the processor."""
     _choose[:] = [] if choose is None else [choose]
+    if choose is None:
+        _program_of.cache_clear()
 
 
 def executable(graph: g.Graph, donate: dict[int, int] | None = None, improve: Improve | None = None,
@@ -128,6 +133,27 @@ def failed(failure: NodeFailure) -> Exception:
 _told: set[tuple[Backend, Op]] = set()
 
 
+def _sized(backend: Backend, op: Op, arrays: Sequence[Any], attrs: Attrs) -> list[Any] | None:
+    """The results of an op whose values decide their sizes, where the backend computes it (`sized.py`)."""
+    from . import sized
+
+    if len(arrays) != 1 or not arrays[0].size or arrays[0].dtype.hasobject:
+        return None
+    made = sized.made(op, from_numpy(arrays[0].dtype), arrays[0].ndim, attrs)
+    if made is None:
+        return None
+    graph, longer = made
+    outputs: list[Any] = _program_of(graph, backend)(arrays)  # memory of the backend
+    *results, count = outputs
+    rows = int(backend.copy_from(count).item())
+    return [result.leading(rows) if more else result for result, more in zip(results, longer, strict=True)]
+
+
+@functools.lru_cache(256)
+def _program_of(graph: g.Graph, backend: Backend) -> Executable:
+    return executable(graph, backend=backend)
+
+
 class Host:
     """Runs nodes that need Python; their regions are compiled for a backend when they are first run."""
 
@@ -163,6 +189,9 @@ class Host:
 
     def op(self, node: g.Node, op: Op, arrays: list[np.ndarray], sizes: KnownSizes) -> Sequence[np.ndarray]:
         attrs = {k: resolve(v, sizes) for k, v in node.attrs.items()} if sizes else node.attrs
+        made = None if self.backend.is_host else _sized(self.backend, op, arrays, attrs)
+        if made is not None:
+            return made
         try:
             result = dispatch.eager.on_host(op, tuple([wrap(a) for a in self.on_host(arrays)]), attrs)
         except InvalidArgumentError as error:

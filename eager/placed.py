@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from twofold.ir import graph as g
+from twofold.ir import precision
 from twofold.ir.op import Op
 from twofold.ir.types import Attrs, Results
 from twofold.runtime import devices, locks
@@ -104,7 +105,7 @@ def _apply(op: Op, inputs: tuple[Any, ...], attrs: Attrs) -> Results:
         devices.placed(op.name, None)
         return eager.on_host(op, tuple([moved(t, None) for t in inputs]), attrs)
     devices.placed(op.name, backend.gpu.index)
-    run, single, attrs = _program(backend, op, inputs, attrs)
+    run, single, attrs = _program(backend, op, inputs, precision.stated(op, inputs, attrs))
     try:
         results = run([t._memory for t in inputs])
     except executing.NodeFailure as failure:

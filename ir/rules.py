@@ -16,11 +16,12 @@ from .dims import Shape
 from .dtypes import DType
 from .errors import DTypeError, InvalidArgumentError, OpError, ShapeError, op_error
 from .op import Op
+from .precision import EXACT, FAST, is_known
 from .spec import spec
 from .types import Attr, Axes, ShapeRule, Spec
 
-__all__ = ["fail", "names_of", "same_dtype", "require_dtype", "require_rank", "elementwise", "unary", "like_first",
-           "normalize_axis", "normalize_axes", "reduced_dims"]
+__all__ = ["fail", "names_of", "same_dtype", "require_dtype", "require_precision", "require_rank", "elementwise",
+           "unary", "like_first", "normalize_axis", "normalize_axes", "reduced_dims"]
 
 
 def fail(op: Op, operands: Sequence[Spec], problem: str, cls: type[OpError] = ShapeError,
@@ -82,6 +83,12 @@ def broadcasts_to(dims: Shape, shape: Shape) -> bool:
     missing = len(shape) - len(dims)
     return missing >= 0 and all(dm.decide_eq(d, 1) or dm.require_eq(d, s)
                                 for d, s in zip(dims, shape[max(missing, 0):], strict=True))
+
+
+def require_precision(op: Op, operands: Sequence[Spec], precision: Attr) -> None:
+    """Raise InvalidArgumentError unless products can have that precision."""
+    if not is_known(precision):
+        raise fail(op, operands, f'precision must be "{EXACT}" or "{FAST}"; got {precision!r}.', InvalidArgumentError)
 
 
 def elementwise(dtypes: Collection[DType], result: DType | Callable[[DType], DType] | None = None,

@@ -41,7 +41,13 @@ class CUDA(backend.Backend):
     own = gpu_lowerings.LOWERINGS
 
     def __init__(self, gpu: Gpu, fast: bool) -> None:
-        self.gpu, self.tensor_cores = gpu, fast
+        self.gpu, self.fast = gpu, fast
+
+    @functools.cached_property
+    def tensor_cores(self) -> bool:  # type: ignore[override]
+        from twofold.codegen import ptx  # imports LLVM
+
+        return self.gpu.capability >= ptx.TENSOR_CORES
 
     def prepare(self) -> None:
         from twofold.codegen import planner  # noqa: F401 - registers the lowerings of all backends
@@ -67,7 +73,7 @@ class CUDA(backend.Backend):
         return None  # a launch is over all iterations
 
     def key(self) -> str:
-        return f"{self.name} {self.gpu.architecture}{' tensor cores' * self.tensor_cores}"
+        return f"{self.name} {self.gpu.architecture}{' fast' * (self.fast and self.tensor_cores)}"
 
     def compile(self, plan: Plan) -> CudaProgram:
         from .cuda_program import CudaProgram
@@ -90,16 +96,11 @@ class CUDA(backend.Backend):
         return copy_from(memory)
 
 
-@functools.lru_cache(64)
-def _of(gpu: Gpu, asked: bool) -> CUDA:
-    """The backend of a GPU, for which tensor cores are asked for or not."""
-    from twofold.codegen import ptx  # imports LLVM
-
-    return _of(gpu, False) if asked and gpu.capability < ptx.TENSOR_CORES else CUDA(gpu, asked)
+_of = functools.lru_cache(64)(CUDA)
 
 
 def backend_of(index: int) -> CUDA:
-    """The backend of GPU number `index`, with tensor cores where they are asked for and known.
+    """The backend of GPU number `index`, with tensor cores for all products where these are asked for.
 
     Raises:
         RuntimeError: there is no such GPU.

@@ -461,6 +461,12 @@ class DeviceArray:
         """The same memory with another shape, of as many elements."""
         return DeviceArray(self.owner, shape, self.dtype, self.address - self.owner.address)
 
+    def leading(self, count: int) -> DeviceArray:
+        """The first `count` rows, in memory of their size; itself where it has no more."""
+        if count == self.shape[0]:
+            return self
+        return DeviceArray(self.owner, (count, *self.shape[1:]), self.dtype, self.address - self.owner.address).copy()
+
     def copy(self) -> DeviceArray:
         """Another array with the same elements."""
         return self.gpu.copied(self)

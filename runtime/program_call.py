@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from twofold.ir import graph as g
+from twofold.ir import surroundings
 from twofold.ir.dims import Dim, DimLike
 
-from . import claims, interrupts, memory, native, sharing, system
+from . import claims, interrupts, locks, memory, native, sharing, system
 from .calls import address_of
 from .claims import Claimable
 from .native_core import Core, MethodDef, core
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["variant", "for_arguments", "direct", "function_entry", "bind_variables", "turn_off", "LEAF", "Variant"]
 
 _off: set[str] = set()  # why calls go to Python
+_blocks = 0  # that are under way, in any thread, and for which they do
+_counting = locks.Lock()
 
 
 class LeafMark(enum.Enum):
@@ -57,10 +60,26 @@ def bind_variables(cls: type) -> None:
 
 def turn_off(reason: str, off: bool) -> None:
     """Set or clear a reason for which all calls go to Python."""
-    (_off.add if off else _off.discard)(reason)
+    with _counting:
+        (_off.add if off else _off.discard)(reason)
+        _count()
+
+
+def _change_blocks(by: int) -> None:
+    """Counts the blocks that decide what calls compute, up or down: variants look at arguments alone."""
+    global _blocks
+    with _counting:
+        _blocks += by
+        _count()
+
+
+def _count() -> None:
     native_core = core()
     if native_core is not None:
-        native_core.set("functions_off", int(bool(_off)))
+        native_core.set("functions_off", len(_off) + _blocks)
+
+
+surroundings.tells(_change_blocks)
 
 
 def function_entry(cls: type, slot: str, fn: PythonFunction, name: str) -> PythonFunction:

@@ -12,6 +12,7 @@ from typing import Any
 
 from twofold.codegen import llvm_module, program
 from twofold.codegen.backend import Backend
+from twofold.eager import sized
 from twofold.ir import graph as g
 from twofold.ir import passes
 from twofold.ir.data_class import data_class, field
@@ -182,6 +183,8 @@ def _describe(explanation: Explanation, graph: g.Graph, backend: Backend, sizes:
     for piece in pieces(graph, backend):
         if isinstance(piece, g.Node):
             name = piece.attrs["name"] if piece.op is g.HOST else piece.op.name
+            if not backend.is_host and sized.computes(piece):
+                name += ", whose size the host reads"
             explanation.host.append((name, "" if piece.loc is None else str(piece.loc)))
             for region in piece.regions:
                 arena += _describe(explanation, region, backend, sizes)

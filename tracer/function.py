@@ -22,9 +22,11 @@ from twofold.eager.executing import asks_where, backend_for
 from twofold.eager.playing import Entry
 from twofold.eager.tensor import Tensor
 from twofold.ir import dims as dm
+from twofold.ir import surroundings
 from twofold.ir.dims import Dim, Shape
 from twofold.ir.errors import ChoiceNeeded
 from twofold.ir.spec import TensorSpec
+from twofold.ir.surroundings import Around
 from twofold.runtime import locks, native, program_call
 from twofold.runtime.log import log
 from twofold.runtime.program_call import Variant
@@ -212,7 +214,7 @@ class Function:
                 result = placed(args)
                 if result is not NotImplemented:
                     return result
-        call = self._parameters.call(args, kwargs) if self._declared is None else self._declared.call(args, kwargs)
+        call = self._arranged(args, kwargs)
         if here is None:
             traced = self._served.get((call.key, call.shapes))
             if traced is not None and not traced._loose and not (traced.spared and differentiated(None)):
@@ -230,6 +232,17 @@ class Function:
         if here is not None:
             return traced.stage(here, call.leaves, env)
         return traced(call.leaves)
+
+    def _arranged(self, args: Args, kwargs: Kwargs) -> CallArguments:
+        """The call with these arguments, with what is around it."""
+        call = self._parameters.call(args, kwargs) if self._declared is None else self._declared.call(args, kwargs)
+        return self._within(call, surroundings.around())
+
+    def _within(self, call: CallArguments, around: Around) -> CallArguments:
+        """A call of which this is around. What was restored is the same everywhere, as it has no Python."""
+        if around and self._restored is None:
+            call.key = (*call.key, around)
+        return call
 
     def _quicken(self, traced: Traced, args: Args, call: CallArguments) -> None:
         """From now on native code serves calls like this one, where it can."""
@@ -368,8 +381,8 @@ class Function:
 
     def _traced_whole(self, spared: Traced, soft: Sequence[str]) -> Traced:
         """The trace for the same arguments as another, whose gradients can be differentiated again."""
-        call = CallArguments(*form_for(spared.form, spared.specs))
-        with making:
+        call = self._within(CallArguments(*form_for(spared.form, spared.specs)), spared.around)
+        with making, surroundings.again(spared.around):
             family = self._family(call)
             for traced in family.traces:
                 if not traced.spared and traced.relaxed == spared.relaxed and (
@@ -407,7 +420,8 @@ class Function:
             return "it is the first trace"
         changed = [name for name in now if now[name] != before.get(name)]
         shown = ", ".join(f"{name} = {_shown(args[name])}" for name in changed) or (
-            "gradients in it may be differentiated again" if whole else "nothing but the shape of a variable")
+            "gradients in it may be differentiated again" if whole else
+            "nothing but the shape of a variable, or the policy of the layer around")
         log("retrace", f"{self._name}: trace {self._count + 1}; what differs from the last: {shown}")
         if self._count == _RETRACES:
             warnings.warn(
@@ -423,7 +437,7 @@ class Function:
             return ConcreteFunction(self, self._restored.trace_for(args, kwargs))
         if self._declared is not None and not args and not kwargs:
             args = self._declared.declared
-        call = self._parameters.call(args, kwargs) if self._declared is None else self._declared.call(args, kwargs)
+        call = self._arranged(args, kwargs)
         if any(x.dims is None for x in call.leaves):
             return AnyRank(self, call)
         if all(isinstance(x, Tensor) for x in call.leaves) and self._declared is None:
@@ -447,7 +461,7 @@ class Function:
         Args:
             args, kwargs: of a call, or of `get_concrete_function`.
         """
-        call = self._parameters.call(args, kwargs) if self._declared is None else self._declared.call(args, kwargs)
+        call = self._arranged(args, kwargs)
         if not all(isinstance(x, Tensor) for x in call.leaves):
             return self._get_concrete_function(args, kwargs)._traced, call.leaves
         if self._restored is not None:

@@ -17,7 +17,7 @@ import numpy as np
 from twofold.eager import executing, record
 from twofold.eager.tensor import Tensor, wrap
 from twofold.eager.variable import Variable
-from twofold.ir import nest
+from twofold.ir import nest, surroundings
 from twofold.ir.replay import bind_sizes
 from twofold.ir.spec import TensorSpec
 from twofold.runtime import claims, devices, tensor_cores
@@ -48,7 +48,7 @@ class PlacedCall:
         """
         self._traced, self._program, self._asked = traced, program, asked
         self._gpu, self._request = program.gpu, devices.Request("GPU", program.gpu.index)
-        self._tensor_cores = tensor_cores.enabled()
+        self._tensor_cores, self._around = tensor_cores.enabled(), surroundings.around()
         self._arguments, self._count, self._captured = arguments, len(arguments), captured
         self._variables: list[Variable | weakref.ref[Variable]] = [
             c for c in traced._captures if not isinstance(c, Tensor)]
@@ -66,7 +66,8 @@ class PlacedCall:
         request = devices.requested()
         if (request is None and self._asked) or (request is not None and request != self._request) or (
                 len(args) != self._count or record.active.get() or watching.watchers or
-                devices.logs_placement() or tensor_cores.enabled() is not self._tensor_cores):
+                devices.logs_placement() or tensor_cores.enabled() is not self._tensor_cores or
+                surroundings.around() != self._around):
             return NotImplemented
         memory = self._given(args)
         if memory is None:

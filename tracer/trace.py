@@ -28,7 +28,7 @@ from twofold.eager.tensor import Tensor
 from twofold.eager.variable import SliceMethods, Variable
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
-from twofold.ir import errors, ops
+from twofold.ir import errors, ops, precision
 from twofold.ir import graph as g
 from twofold.ir.assumptions import Origin
 from twofold.ir.build import sides_of
@@ -243,7 +243,7 @@ class Trace:
         if not op.variadic and len(inputs) != len(op.params):
             raise TypeError(f"{op.name}: takes {len(op.params)} operands ({', '.join(op.params)}); got {len(inputs)}")
         values = [self.lift(t) for t in inputs]
-        attrs = g.complete(op, attrs)
+        attrs = g.complete(op, precision.stated(op, values, attrs))
         self._staging = op, values, attrs
         try:
             inferred = op.infer(op, *values, **attrs)

@@ -15,7 +15,7 @@ from twofold.eager import convert, record
 from twofold.eager.tensor import Tensor, alias, beside
 from twofold.eager.variable import Variable
 from twofold.ir import dims as dm
-from twofold.ir import errors, nest, symbols
+from twofold.ir import errors, nest, surroundings, symbols
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike, Shape
 from twofold.ir.names import roots
@@ -61,6 +61,7 @@ class Traced:
         spared: whether a gradient in it gives less than it takes to differentiate it again in the order of a tape, so
             that calls under a recorder are served by another trace, `whole()`.
         fast_math: whether results may differ from eager ones by rounding.
+        around: what was around it while it was made (`ir/surroundings.py`).
         again: makes `whole()`, where `spared`.
         form: `(args, kwargs)` that it was traced for, with specs for tensors; objects are held weakly.
         arguments: `(name, kind, value)` of each, likewise.
@@ -75,6 +76,7 @@ class Traced:
         self.form: CallForm = ((), {})
         self.arguments: list[Argument] = []
         self.reason, self.fast_math = "", False
+        self.around = surroundings.around()
         self.spared = False
         self.again: Callable[[Traced], Traced | None] | None = None
         self._whole: Traced | None = None

@@ -13,6 +13,7 @@ import numpy as np
 
 from twofold._front.api import public, public_op, tensor
 from twofold._front.namespace import publish
+from twofold._front.precision import precision_arg
 from twofold._ops.array_creation import eye
 from twofold._ops.clip import global_norm
 from twofold._ops.linalg_diag import band_part, diag, diag_part, set_diag, tensor_diag, tensor_diag_part
@@ -33,7 +34,7 @@ __all__ = ["adjoint", "band_part", "cholesky", "cholesky_solve", "cross", "det",
 @public_op(ops.matmul)
 def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
            adjoint_b: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False, output_type: Any = None,
-           name: str | None = None) -> Any:
+           name: str | None = None, *, precision: str | None = None) -> Any:
     """Product of the matrices in the last two axes of `a` and `b`; the axes before them broadcast.
 
     Args:
@@ -44,6 +45,9 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
         output_type: dtype of the result. Products and sums are those of the wider dtype: `a` and `b`, which may
             then be int8 and uint8, are converted before.
         name: has no effect.
+        precision: "fast" has GPUs compute products of floats on their tensor cores, as `docs/numerics.md` says, and
+            those of the gradient; "exact" to the bit. By default as the layer around says: fast for 16-bit floats in
+            layers of a mixed policy, else exact. Processors compute either alike.
     Returns:
         Tensor [batch, rows, columns]. 16-bit floats are summed in float32 and rounded once; integers wrap.
     Raises:
@@ -62,9 +66,10 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
                                    transpose_b=bool(transpose_b or adjoint_b))
     if kind is not None:
         a, b = _before(a, kind), _before(b, kind)
-    if transpose_a or transpose_b or adjoint_a or adjoint_b:
+    if transpose_a or transpose_b or adjoint_a or adjoint_b or precision is not None:
         result = ops.matmul(a, b, transpose_a=bool(transpose_a), transpose_b=bool(transpose_b),
-                            adjoint_a=bool(adjoint_a), adjoint_b=bool(adjoint_b))
+                            adjoint_a=bool(adjoint_a), adjoint_b=bool(adjoint_b),
+                            **precision_arg("matmul", precision))
     else:  # without attributes the plan is found quicker
         result = ops.matmul(a, b)
     return result if kind is None else ops.cast(result, dtype=kind)
@@ -81,7 +86,7 @@ def _before(x: Any, kind: Any) -> Any:
 
 @public
 def matvec(a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, a_is_sparse: bool = False,
-           b_is_sparse: bool = False, name: str | None = None) -> Any:
+           b_is_sparse: bool = False, name: str | None = None, *, precision: str | None = None) -> Any:
     """Product of matrices `a` and vectors in the last axis of `b`.
 
     Args:
@@ -90,6 +95,7 @@ def matvec(a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, a
         transpose_a, adjoint_a: multiply by the transposed, or conjugated and transposed, matrix.
         a_is_sparse, b_is_sparse: hints without effect.
         name: has no effect.
+        precision: as for `tf.matmul`.
     Returns:
         Tensor [.., m].
     Raises:
@@ -100,7 +106,9 @@ def matvec(a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, a
     [3, 7]
     """
     column = ops.expand_dims(tensor(b), axis=-1)
-    return ops.squeeze(ops.matmul(a, column, transpose_a=bool(transpose_a), adjoint_a=bool(adjoint_a)), axis=-1)
+    product = ops.matmul(a, column, transpose_a=bool(transpose_a), adjoint_a=bool(adjoint_a),
+                         **precision_arg("matvec", precision))
+    return ops.squeeze(product, axis=-1)
 
 
 def _matrix(x: Any, op: str) -> Any:

@@ -15,6 +15,7 @@ from twofold.ir import ops, rules, windows
 from twofold.ir.dims import Shape
 from twofold.ir.dtypes import DType
 from twofold.ir.op import Op, primitive
+from twofold.ir.precision import EXACT
 from twofold.ir.spec import spec
 from twofold.ir.types import AnyTensor, Attr, Cotangents, Spec
 from twofold.ir.windows import Padding
@@ -42,7 +43,8 @@ def _require_like(op: Op, operands: Sequence[Spec], what: str, have: Shape, want
                          f"[{','.join(map(str, want))}].")
 
 
-def _floating(op: Op, operands: Sequence[Spec]) -> DType:
+def _floating(op: Op, operands: Sequence[Spec], precision: str) -> DType:
+    rules.require_precision(op, operands, precision)
     dtype = rules.same_dtype(op, operands)
     rules.require_dtype(op, operands, 0, dt.FLOATING)
     rank = rules.require_rank(op, operands, 0, 3, 5)
@@ -51,14 +53,14 @@ def _floating(op: Op, operands: Sequence[Spec]) -> DType:
 
 
 def _conv_infer(op: Op, x: Spec, w: Spec, *, strides: Sequence[int], padding: Padding,
-                dilations: Sequence[int]) -> Spec:
-    dtype = _floating(op, (x, w))
+                dilations: Sequence[int], precision: str) -> Spec:
+    dtype = _floating(op, (x, w), precision)
     return spec(_output_dims(op, (x, w), x.dims, w.dims, strides, padding, dilations), dtype)
 
 
 def _input_grad_infer(op: Op, ct: Spec, w: Spec, *, input_shape: Shape, strides: Sequence[int], padding: Padding,
-                      dilations: Sequence[int]) -> Spec:
-    dtype = _floating(op, (ct, w))
+                      dilations: Sequence[int], precision: str) -> Spec:
+    dtype = _floating(op, (ct, w), precision)
     dims = (ct.dims[0], *input_shape)
     _require_like(op, (ct, w), "input_shape, batch included,", dims[:len(ct.dims)], dims)
     _require_like(op, (ct, w), "ct", ct.dims, _output_dims(op, (ct, w), dims, w.dims, strides, padding, dilations))
@@ -66,8 +68,8 @@ def _input_grad_infer(op: Op, ct: Spec, w: Spec, *, input_shape: Shape, strides:
 
 
 def _filter_grad_infer(op: Op, x: Spec, ct: Spec, *, filter_shape: Shape, strides: Sequence[int], padding: Padding,
-                       dilations: Sequence[int]) -> Spec:
-    dtype = _floating(op, (x, ct))
+                       dilations: Sequence[int], precision: str) -> Spec:
+    dtype = _floating(op, (x, ct), precision)
     want = _output_dims(op, (x, ct), x.dims, tuple(filter_shape), strides, padding, dilations)
     _require_like(op, (x, ct), "ct", ct.dims, want)
     return spec(tuple(filter_shape), dtype)
@@ -90,7 +92,7 @@ def _filter_grad_vjp(g: AnyTensor, out: Spec, x: AnyTensor, ct: AnyTensor, *, fi
 
 @primitive(infer=_conv_infer, vjp=_conv_vjp, saves=("x", "w"), lower="conv", traits=("total",))
 def conv(x: AnyTensor, w: AnyTensor, *, strides: Sequence[int], padding: Padding,
-         dilations: Sequence[int]) -> AnyTensor:
+         dilations: Sequence[int], precision: str = EXACT) -> AnyTensor:
     """Cross-correlation of `x` with filters `w`, as deep learning calls convolution.
 
     Args:
@@ -98,6 +100,7 @@ def conv(x: AnyTensor, w: AnyTensor, *, strides: Sequence[int], padding: Padding
         w: of the same dtype, [window.., channels / groups, outputs].
         strides, dilations: an integer for every spatial axis.
         padding: "SAME", "VALID", or a pair (before, after) for every spatial axis.
+        precision: "exact", or "fast" for tensor cores of GPUs; processors compute either alike.
     Returns:
         [batch, places.., outputs].
     Raises:
@@ -108,14 +111,14 @@ def conv(x: AnyTensor, w: AnyTensor, *, strides: Sequence[int], padding: Padding
 
 @primitive(infer=_input_grad_infer, vjp=_input_grad_vjp, saves=("ct", "w"), lower="conv", traits=("total",))
 def conv_input_grad(ct: AnyTensor, w: AnyTensor, *, input_shape: Shape, strides: Sequence[int], padding: Padding,
-                    dilations: Sequence[int]) -> AnyTensor:
+                    dilations: Sequence[int], precision: str = EXACT) -> AnyTensor:
     """The gradient of `conv` for its input, which is transposed convolution.
 
     Args:
         ct: floating, of the shape that `conv` gives.
         w: its filters.
         input_shape: the shape of its input, without the batch.
-        strides, padding, dilations: as for `conv`.
+        strides, padding, dilations, precision: as for `conv`.
     Raises:
         DTypeError: dtypes differ or are not floating. ShapeError: shapes do not fit. InvalidArgumentError: an
         attribute makes no sense.
@@ -124,14 +127,14 @@ def conv_input_grad(ct: AnyTensor, w: AnyTensor, *, input_shape: Shape, strides:
 
 @primitive(infer=_filter_grad_infer, vjp=_filter_grad_vjp, saves=("x", "ct"), lower="conv", traits=("total",))
 def conv_filter_grad(x: AnyTensor, ct: AnyTensor, *, filter_shape: Shape, strides: Sequence[int], padding: Padding,
-                     dilations: Sequence[int]) -> AnyTensor:
+                     dilations: Sequence[int], precision: str = EXACT) -> AnyTensor:
     """The gradient of `conv` for its filters.
 
     Args:
         x: floating, the input of `conv`.
         ct: of the shape that it gives.
         filter_shape: the shape of its filters.
-        strides, padding, dilations: as for `conv`.
+        strides, padding, dilations, precision: as for `conv`.
     Raises:
         DTypeError: dtypes differ or are not floating. ShapeError: shapes do not fit. InvalidArgumentError: an
         attribute makes no sense.

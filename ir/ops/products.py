@@ -5,20 +5,29 @@ Everything else that contracts axes (einsum, tensordot, convolution) is expresse
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import TypeAlias
+
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import grad, ops, rules
 from twofold.ir.dims import DimLike
 from twofold.ir.errors import InvalidArgumentError
 from twofold.ir.op import Op, primitive
+from twofold.ir.precision import EXACT
 from twofold.ir.spec import spec
 from twofold.ir.types import AnyTensor, Cotangents, Spec
 
 __all__ = ["int8_matmul", "matmul"]
 
+Product: TypeAlias = Callable[..., AnyTensor]  # `matmul` with the precision of the op whose gradient it is part of
 
-def _infer(op: Op, a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool) -> Spec:
+
+def _infer(op: Op, a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool,
+           precision: str) -> Spec:
     operands = (a, b)
+    rules.require_precision(op, operands, precision)
     dtype = rules.same_dtype(op, operands)
     rules.require_dtype(op, operands, 0, dt.NUMERIC)
     for which, (transpose, adjoint) in enumerate(((transpose_a, adjoint_a), (transpose_b, adjoint_b))):
@@ -55,72 +64,76 @@ def _matrix_dims(x: Spec, flipped: bool) -> tuple[DimLike, DimLike]:
 
 
 def _vjp(ct: AnyTensor, out: Spec, a: AnyTensor, b: AnyTensor, *, transpose_a: bool, transpose_b: bool, adjoint_a: bool,
-         adjoint_b: bool) -> Cotangents:
+         adjoint_b: bool, precision: str) -> Cotangents:
     """With A and B the matrices that meet: ct B^H and A^H ct, turned back as the operands were turned."""
+    product = functools.partial(ops.matmul, precision=precision)
     if ct.dtype.is_complex:
-        return (lambda: grad.unbroadcast(_complex_left(ct, b, transpose_a, adjoint_a, transpose_b, adjoint_b), a),
-                lambda: grad.unbroadcast(_complex_right(ct, a, transpose_a, adjoint_a, transpose_b, adjoint_b), b))
+        flips = transpose_a, adjoint_a, transpose_b, adjoint_b
+        return (lambda: grad.unbroadcast(_complex_left(product, ct, b, *flips), a),
+                lambda: grad.unbroadcast(_complex_right(product, ct, a, *flips), b))
     flip_a, flip_b = transpose_a or adjoint_a, transpose_b or adjoint_b
-    return (lambda: grad.unbroadcast(_real_left(ct, b, flip_a, flip_b), a),
-            lambda: grad.unbroadcast(_real_right(ct, a, b, flip_a, flip_b), b))
+    return (lambda: grad.unbroadcast(_real_left(product, ct, b, flip_a, flip_b), a),
+            lambda: grad.unbroadcast(_real_right(product, ct, a, b, flip_a, flip_b), b))
 
 
-def _real_left(ct: AnyTensor, b: AnyTensor, flip_a: bool, flip_b: bool) -> AnyTensor:
+def _real_left(product: Product, ct: AnyTensor, b: AnyTensor, flip_a: bool, flip_b: bool) -> AnyTensor:
     if flip_a:
-        return ops.matmul(b, ct, transpose_a=flip_b, transpose_b=True)
-    return ops.matmul(ct, b, transpose_b=not flip_b)
+        return product(b, ct, transpose_a=flip_b, transpose_b=True)
+    return product(ct, b, transpose_b=not flip_b)
 
 
-def _real_right(ct: AnyTensor, a: AnyTensor, b: Spec, flip_a: bool, flip_b: bool) -> AnyTensor:
+def _real_right(product: Product, ct: AnyTensor, a: AnyTensor, b: Spec, flip_a: bool, flip_b: bool) -> AnyTensor:
     if len(b.dims) == 2 and len(a.dims) > 2 and not flip_a:  # one long product instead of a sum of many
         a, ct = _rows(a), _rows(ct)
     if flip_b:
-        return ops.matmul(ct, a, transpose_a=True, transpose_b=flip_a)
-    return ops.matmul(a, ct, transpose_a=not flip_a)
+        return product(ct, a, transpose_a=True, transpose_b=flip_a)
+    return product(a, ct, transpose_a=not flip_a)
 
 
 def _rows(x: AnyTensor) -> AnyTensor:
     return ops.reshape(x, shape=(dm.numel(x.dims[:-1]), x.dims[-1]))
 
 
-def _complex_left(ct: AnyTensor, b: AnyTensor, transpose_a: bool, adjoint_a: bool, transpose_b: bool,
-                  adjoint_b: bool) -> AnyTensor:
+def _complex_left(product: Product, ct: AnyTensor, b: AnyTensor, transpose_a: bool, adjoint_a: bool,
+                  transpose_b: bool, adjoint_b: bool) -> AnyTensor:
     turned = {"transpose_a": transpose_b, "adjoint_a": adjoint_b}
     if adjoint_a:
-        return ops.matmul(b, ct, adjoint_b=True, **turned)
+        return product(b, ct, adjoint_b=True, **turned)
     if transpose_a:
-        return ops.matmul(ops.conj(b), ct, transpose_b=True, **turned)
+        return product(ops.conj(b), ct, transpose_b=True, **turned)
     if transpose_b:
-        return ops.matmul(ct, ops.conj(b))
-    return ops.matmul(ct, b, adjoint_b=not adjoint_b)
+        return product(ct, ops.conj(b))
+    return product(ct, b, adjoint_b=not adjoint_b)
 
 
-def _complex_right(ct: AnyTensor, a: AnyTensor, transpose_a: bool, adjoint_a: bool, transpose_b: bool,
-                   adjoint_b: bool) -> AnyTensor:
+def _complex_right(product: Product, ct: AnyTensor, a: AnyTensor, transpose_a: bool, adjoint_a: bool,
+                   transpose_b: bool, adjoint_b: bool) -> AnyTensor:
     turned = {"transpose_b": transpose_a, "adjoint_b": adjoint_a}
     if adjoint_b:
-        return ops.matmul(ct, a, adjoint_a=True, **turned)
+        return product(ct, a, adjoint_a=True, **turned)
     if transpose_b:
-        return ops.matmul(ct, ops.conj(a), transpose_a=True, **turned)
+        return product(ct, ops.conj(a), transpose_a=True, **turned)
     if transpose_a:
-        return ops.matmul(ops.conj(a), ct)
-    return ops.matmul(a, ct, adjoint_a=not adjoint_a)
+        return product(ops.conj(a), ct)
+    return product(a, ct, adjoint_a=not adjoint_a)
 
 
 @primitive(infer=_infer, vjp=_vjp, saves=("a", "b"), lower="matmul", match=(0, 1), traits=("total",))
 def matmul(a: AnyTensor, b: AnyTensor, *, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
-           adjoint_b: bool = False) -> AnyTensor:
+           adjoint_b: bool = False, precision: str = EXACT) -> AnyTensor:
     """Product of the matrices in the last two axes of `a` and `b`; the axes before them broadcast.
 
     Args:
         a, b: numeric tensors of one dtype `T`, of rank 2 or more.
         transpose_a, transpose_b: multiply by the transposed matrix.
         adjoint_a, adjoint_b: multiply by the conjugated and transposed matrix.
+        precision: "exact", or "fast" for tensor cores of GPUs; processors compute either alike.
     Returns:
         `T[batch, rows, columns]`. 16-bit floats are summed in float32 and rounded once; integers wrap.
     Raises:
         DTypeError: dtypes differ or are not numeric. ShapeError: a rank below 2, inner sizes that differ, or batch
-        shapes that do not broadcast.
+        shapes that do not broadcast. InvalidArgumentError: a matrix is both transposed and adjoint, or the precision is
+        none.
     """
 
 

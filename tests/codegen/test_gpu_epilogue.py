@@ -9,7 +9,7 @@ from typing import Any
 import gpu_reference
 import numpy as np
 import pytest
-from codegen.test_ptx import clean
+from ptx_checks import clean
 
 import twofold as tf
 from twofold.codegen import loop_verify

@@ -10,7 +10,7 @@ import gpu_reference
 import ml_dtypes
 import numpy as np
 import pytest
-from codegen.test_ptx import clean
+from ptx_checks import clean
 
 import twofold as tf
 from twofold.codegen import gpu_gemm, lockstep, loop_verify

@@ -10,8 +10,8 @@ import gpu_reference
 import numpy as np
 import pytest
 from codegen.test_gpu_gemm import memory
-from codegen.test_ptx import assembled
 from codegen.test_teams import run
+from ptx_checks import assembled
 
 import twofold as tf
 from twofold.codegen import gpu_conv, gpu_gemm, gpu_mma, loop_verify, ptx
@@ -20,6 +20,7 @@ from twofold.codegen.gpu_mma import WarpShape
 from twofold.codegen.loop import Kernel
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
+from twofold.tracer.function import trace
 
 DTYPES = [dt.float32, dt.bfloat16, dt.float16]
 HOW = [(INNER, OUTER), (OUTER, INNER), (APART, INNER)]
@@ -72,9 +73,15 @@ def tensor(seed: int, *shape: int, dtype: Any = tf.float32) -> tf.Tensor:
     return tf.cast(np.random.default_rng(seed).normal(size=shape), dtype)
 
 
-def by_tensor_cores(monkeypatch: pytest.MonkeyPatch, f: Any, *tensors: tf.Tensor) -> tuple[list[np.ndarray], list[str]]:
-    """The results of a function, and the names of its kernels that are tensor cores'."""
+def by_tensor_cores(monkeypatch: pytest.MonkeyPatch, f: Any, *tensors: tf.Tensor,
+                    fast: bool = True) -> tuple[list[np.ndarray], list[str]]:
+    """The results of a function, and the names of its kernels that are tensor cores'.
+
+    Args:
+        fast: whether the program as a whole asks for them.
+    """
     monkeypatch.setattr(gpu_reference.GpuReference, "tensor_cores", True)
+    monkeypatch.setattr(gpu_reference.GpuReference, "fast", fast)
     results, program = gpu_reference.interpreted(f, list(tensors))
     assert program.whole is not None
     names = [kernel.name for kernel in gpu_reference.kernels(program.whole.plan)]
@@ -117,6 +124,74 @@ def test_convolutions(channels: int, strides: int, monkeypatch: pytest.MonkeyPat
     assert len(names) >= 3
     for got, want in zip(results, f(tf.cast(x, tf.float64), tf.cast(w, tf.float64)), strict=True):
         np.testing.assert_allclose(got, want.numpy(), atol=2.0 ** -8 * np.abs(want.numpy()).max())
+
+
+# -- what asks for them -------------------------------------------------------------------------------
+PRODUCTS: dict[str, tuple[Any, tuple[int, ...], tuple[int, ...]]] = {
+    "matmul": (tf.matmul, (20, 24), (24, 36)),
+    "matvec": (tf.linalg.matvec, (40, 24), (24,)),
+    "tensordot": (lambda x, w, **how: tf.tensordot(x, w, 1, **how), (20, 24), (24, 36)),
+    "einsum": (lambda x, w, **how: tf.einsum("bij,bjk->bik", x, w, **how), (2, 20, 24), (2, 24, 36)),
+    "convolution": (lambda x, w, **how: tf.nn.convolution(x, w, **how), (2, 9, 8), (3, 8, 12)),
+    "conv1d": (lambda x, w, **how: tf.nn.conv1d(x, w, 1, "SAME", **how), (2, 9, 8), (3, 8, 12)),
+    "conv2d": (lambda x, w, **how: tf.nn.conv2d(x, w, 1, "SAME", **how), (1, 5, 6, 8), (3, 3, 8, 12)),
+    "conv3d": (lambda x, w, **how: tf.nn.conv3d(x, w, [1] * 5, "VALID", **how), (1, 3, 3, 3, 8), (2, 2, 2, 8, 12)),
+    "conv_transpose": (lambda x, w, **how: tf.nn.conv_transpose(x, w, [2, 9, 12], 1, **how), (2, 9, 8), (3, 12, 8)),
+    "conv1d_transpose": (lambda x, w, **how: tf.nn.conv1d_transpose(x, w, [2, 9, 12], 1, **how), (2, 9, 8), (3, 12, 8)),
+    "conv2d_transpose": (lambda x, w, **how: tf.nn.conv2d_transpose(x, w, [1, 5, 6, 12], 1, **how),
+                         (1, 5, 6, 8), (3, 3, 12, 8)),
+    "conv3d_transpose": (lambda x, w, **how: tf.nn.conv3d_transpose(x, w, [1, 3, 3, 3, 12], [1] * 5, **how),
+                         (1, 3, 3, 3, 8), (2, 2, 2, 12, 8)),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_a_product_says_its_precision(name: str) -> None:
+    """So do its gradients, of the second order, too; the processor's bits are the same."""
+    product, *shapes_of = PRODUCTS[name]
+    x, w = [tensor(n, *shape) for n, shape in enumerate(shapes_of)]
+    for how in ({}, {"precision": "exact"}, {"precision": "fast"}):
+        def f(x: Any, w: Any, how: Any = how) -> Any:
+            with tf.GradientTape() as outer:
+                outer.watch([x, w])
+                with tf.GradientTape() as tape:
+                    tape.watch([x, w])
+                    loss = tf.reduce_sum(tf.square(product(x, w, **how)))
+                return outer.gradient(tape.gradient(loss, [x, w]), [x, w])
+        nodes = trace(f, [tf.TensorSpec(t.shape, t.dtype) for t in (x, w)]).graph.nodes
+        said = [n.attrs["precision"] for n in nodes if "precision" in n.attrs]
+        assert len(said) > 3 and set(said) == {how.get("precision", "exact")}
+        assert product(x, w, **how).numpy().tobytes() == product(x, w).numpy().tobytes()
+
+
+@pytest.mark.parametrize("name", ["matmul", "conv2d"])
+def test_only_products_that_ask_are_by_tensor_cores(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With their gradients; an equal one beside them has the processor's bits, and so has all of it where there are no
+    such cores."""
+    product, *shapes_of = PRODUCTS[name]
+    operands = [tensor(n, *shape) for n, shape in enumerate(shapes_of)]
+
+    def f(x: Any, w: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch([x, w])
+            y = product(x, w, precision="fast")
+        return product(x, w), y, *tape.gradient(y, [x, w])
+    exact, near = ([t.numpy() for t in f(*[tf.cast(t, dtype) for t in operands])] for dtype in (tf.float32, tf.float64))
+    results, names = by_tensor_cores(monkeypatch, f, *operands, fast=False)
+    assert len(names) == 3 and results[0].tobytes() == exact[0].tobytes() != results[1].tobytes()
+    for got, want in zip(results, near, strict=True):
+        np.testing.assert_allclose(got, want, atol=2.0 ** -8 * np.abs(want).max())
+    monkeypatch.setattr(gpu_reference.GpuReference, "tensor_cores", False)
+    gpu_reference.check(f, operands)
+
+
+def test_what_is_no_precision() -> None:
+    x = tf.ones([2, 2])
+    for wrong in ("highest", True, 1, ["fast"], tf.constant("fast"), np.ones(2)):
+        for call in (tf.matmul, tf.linalg.matvec, lambda x, w, **how: tf.tensordot(x, w, 1, **how),
+                     lambda x, w, **how: tf.einsum("ij,jk->ik", x, w, **how)):
+            with pytest.raises(tf.errors.InvalidArgumentError, match='precision must be "exact" or "fast"'):
+                call(x, x, precision=wrong)
 
 
 # -- code ---------------------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ from pathlib import Path
 import ml_dtypes  # noqa: F401  (NumPy's bfloat16)
 import numpy as np
 import pytest
-from codegen.test_ptx import clean
 from codegen.test_teams import REDUCTIONS, run, some, specs
+from ptx_checks import clean
 
 from twofold.codegen import gpu_reduce, loop_verify, reduce
 from twofold.codegen.loop import Kernel

@@ -10,8 +10,8 @@ from typing import Any
 import gpu_reference
 import numpy as np
 import pytest
-from codegen.test_ptx import clean
 from codegen.test_teams import run
+from ptx_checks import clean
 
 import twofold as tf
 from twofold.codegen import gpu_pool, gpu_scan, gpu_scatter, gpu_sort, loop_verify

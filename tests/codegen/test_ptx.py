@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import ptx_checks
 import pytest
+from gpu import devices
+from ptx_checks import LOOSE, assembled, clean
 
 from twofold.codegen import loop, ptx, schedule
 from twofold.ir import dtypes as dt
@@ -23,40 +23,6 @@ from twofold.ir.spec import TensorSpec
 DTYPES = [dt.float32, dt.float64, dt.bfloat16, dt.float16, dt.int8, dt.int64, dt.uint32, dt.bool_, dt.complex64]
 ATTRIBUTES: dict[str, Any] = {"dtype": dt.float32, "order": 2}  # of those that have no default
 ARCHITECTURES = ["sm_75", "sm_90", "sm_100"]
-# Instructions without a rounding mode, which an assembler may contract, and approximations.
-LOOSE = re.compile(r"\b(?:(?:add|sub|mul|mad)\.(?:f16|bf16|f32|f64)|\w+\.approx\.\S+|\S+\.ftz\.\S+|call\.\S+)\b")
-
-
-def ptxas() -> str:
-    """The assembler: that of the system, or of the package `nvidia-cuda-nvcc-cu12`."""
-    path = shutil.which("ptxas")
-    if path is None:
-        files = metadata.files("nvidia-cuda-nvcc-cu12") or []
-        path = next(str(f.locate()) for f in files if f.name == "ptxas")
-        Path(path).chmod(0o755)
-    return path
-
-
-def assembled(text: str, folder: Path, architecture: str) -> str:
-    """What the assembler says of each kernel: registers, stack and spills."""
-    source = folder / "kernels.ptx"
-    source.write_text(text)
-    done = subprocess.run([ptxas(), f"-arch={architecture}", "-v", source, "-o", folder / "kernels.cubin"],
-                          capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stderr
-
-
-def clean(table: dict[str, loop.Kernel], folder: Path, architecture: str = "sm_75") -> tuple[str, list[int]]:
-    """The text of kernels, and the registers that a thread of each takes. Requires that no instruction is loose, that
-    all assemble, and that none has a stack or spills."""
-    text = ptx.text(table)
-    assert LOOSE.findall(text) == []
-    said = assembled(text, folder, architecture)
-    assert set(re.findall(r"(\d+) bytes (?:stack frame|spill stores|spill loads)", said)) == {"0"}
-    registers = [int(n) for n in re.findall(r"Used (\d+) registers", said)]
-    assert len(registers) == len(table)
-    return text, registers
 
 
 def operands(op: Op, dtype: DType) -> Iterator[list[TensorSpec]]:
@@ -122,5 +88,36 @@ def test_arguments_keep_their_order() -> None:
 
 
 def test_what_is_loose_is_seen() -> None:
-    assert LOOSE.findall("mul.f32 %f1, %f2, %f3;  add.rn.f32 %f1, %f2, %f3;  mul.rn.ftz.f32 x;  div.approx.f32 y;") == [
-        "mul.f32", "mul.rn.ftz.f32", "div.approx.f32"]
+    assert LOOSE.findall("mul.f32 %f1, %f2, %f3;  add.rn.f32 %f1, %f2, %f3;  mul.rn.ftz.f32 x;  div.approx.f32 y;"
+                         "  add.f32x2 z;  div.full.f32 y;") == [
+        "mul.f32", "mul.rn.ftz.f32", "div.approx.f32", "add.f32x2", "div.full.f32"]
+
+
+STACK = """.version 6.3
+.target sm_75
+.address_size 64
+.visible .entry turned(.param .u64 .ptr .global .align 8 out, .param .u64 n)
+{
+    .reg .b64 %rd<6>;
+    .local .align 8 .b8 own[64];
+    ld.param.b64 %rd1, [out];
+    ld.param.b64 %rd2, [n];
+    mov.u64 %rd3, own;
+    add.s64 %rd4, %rd3, %rd2;
+    st.local.b64 [%rd4], %rd2;
+    ld.local.b64 %rd5, [%rd3];
+    st.global.b64 [%rd1], %rd5;
+    ret;
+}
+"""
+
+
+def test_faults_of_what_a_gpu_runs_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the end of a test that has loaded such text; stacks only where the assembler is asked."""
+    assert ptx_checks.faults(["mul.f32 a; cvt.ftz.f32.f16 b;"], "sm_90") == ["loose: mul.f32", "loose: cvt.ftz.f32.f16"]
+    monkeypatch.setattr(devices, "HARDWARE", False)
+    with pytest.raises(AssertionError, match="loose: mul.f32"), devices.device() as fake:
+        fake.texts.add("mul.f32 a; // " + "in a test")
+    monkeypatch.setattr(ptx_checks, "ASSEMBLES", True)
+    for text, fault in ((STACK, "has a stack or spills: "), (STACK.replace("add.s64", "add.s63"), "does not assemble")):
+        assert [told.startswith(fault) for told in ptx_checks.faults([text], "sm_90")] == [True]

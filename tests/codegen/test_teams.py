@@ -12,7 +12,7 @@ import kernel_backends
 import ml_dtypes  # noqa: F401  (NumPy's bfloat16)
 import numpy as np
 import pytest
-from codegen.test_ptx import assembled, clean
+from ptx_checks import assembled, clean
 
 from twofold.codegen import llvm_cpu, lockstep, loop_verify, numba_source, ptx, reduce
 from twofold.codegen.kernels import softmax

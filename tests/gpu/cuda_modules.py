@@ -86,6 +86,7 @@ class Modules(Streams):
         context = self.context()
         text = self._text_of(image)
         self._checked(text, log)
+        self.texts.add(text)
         self.counts["modules"] += 1
         put(out, c_void_p, self.new(load(text, self.memory, context.device)))
 

@@ -69,6 +69,7 @@ class State:
         self.counts: Counter[str] = Counter()  # launches, graph_launches, allocations, frees, copies, copied_bytes
         self.launches: list[tuple[str, tuple[int, int, int], tuple[int, int, int]]] = []  # as kernels begin
         self.findings: list[str] = []  # what was wrong, in words
+        self.texts: set[str] = set()  # of modules
         self.memory = Memory()
         self.schedule = Schedule(seed, lazy)
         self.handles: dict[int, Any] = {}

@@ -9,6 +9,7 @@ from typing import Any
 
 from gpu.fake_cuda import FakeCuda
 from gpu.ptx_machine import Checks
+from ptx_checks import faults
 
 from twofold.eager import placed
 from twofold.runtime import cuda_driver
@@ -24,6 +25,8 @@ def device(**settings: Any) -> Iterator[Any]:
 
     Args:
         settings: of the fake driver.
+    Raises:
+        AssertionError: a kernel that was loaded is not what all must be (`ptx_checks.py`).
     """
     fake = None if HARDWARE else FakeCuda(checks=Checks(uninitialised=False), **settings)
     if fake is not None:
@@ -34,3 +37,6 @@ def device(**settings: Any) -> Iterator[Any]:
         placed.stop()
         if fake is not None:
             cuda_driver.use(None)
+    if fake is not None:
+        found = faults(fake.texts, "sm_{}{}".format(*fake.architecture))
+        assert not found, "\n".join(found)

@@ -32,6 +32,8 @@ class FakeCuda:
         calls: how often each function was called.
         counts: "launches", "graph_launches", "allocations", "frees", "copies", "copied_bytes", "modules".
         launches: name, grid and block of each kernel that ran, in the order in which they ran.
+        texts: the PTX of the modules that were loaded.
+        architecture: of the devices.
 
     >>> cuda, count = FakeCuda(devices=2), ctypes.c_int()
     >>> cuda.cuInit(0), cuda.cuDeviceGetCount(ctypes.byref(count)), count.value
@@ -49,6 +51,7 @@ class FakeCuda:
         self._driver = driver = Modules(devices, memory, architecture, seed, lazy, checks or Checks())
         self.findings, self.calls, self.counts, self.launches = (
             driver.findings, driver.calls, driver.counts, driver.launches)
+        self.texts, self.architecture = driver.texts, driver.architecture
         self._functions = {name: ctypes.CFUNCTYPE(ctypes.c_int, *arguments)(self._entry(name, getattr(driver, name)))
                            for name, arguments in SIGNATURES.items()}
 

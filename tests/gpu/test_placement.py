@@ -16,6 +16,9 @@ import pytest
 from gpu.devices import HARDWARE, device
 
 import twofold as tf
+from twofold.codegen import gpu_gemm, gpu_mma
+from twofold.eager import dispatch
+from twofold.ir.dtypes import DType
 from twofold.runtime import cuda_device
 
 GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
@@ -335,6 +338,27 @@ def test_sorting_scatters_and_scans(fake: Any) -> None:
     assert all(same(a, b) for a, b in zip(got, wanted, strict=True))
 
 
+def test_sizes_that_values_decide(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Distinct values and places are found on the GPU, as NumPy has them; one program is for all sizes."""
+    monkeypatch.delattr(dispatch.EagerInterpreter, "on_host")
+    f = tf.function(lambda x: (*tf.unique_with_counts(x * 2), tf.where(x), tf.boolean_mask(x, x > 1)),
+                    input_signature=[tf.TensorSpec([None])])
+    for n in (2500, 1, 1024, 1025):
+        x = np.random.default_rng(n).integers(0, 1 + n // 3, n).astype(np.float32)
+        x[n // 2:n // 2 + 3] = [-0.0, np.nan, np.nan][:n]
+        there = tf.constant(x).gpu()
+        modules = 0 if fake is None else fake.counts["modules"]
+        got = f(there)
+        assert n == 2500 or fake is None or fake.counts["modules"] == modules
+        _, first, inverse, counts = np.unique(x, True, True, True, equal_nan=False)
+        order = np.argsort(first)
+        wanted = (2 * x[first[order]], np.argsort(order)[inverse].astype(np.int32), counts[order].astype(np.int32),
+                  np.argwhere(x), x[x > 1])
+        assert all(t.device == GPU and t.numpy().tobytes() == w.tobytes() for t, w in zip(got, wanted, strict=True))
+    told = f.explain(there, file=io.StringIO())
+    assert {name for name, _ in told.host} == {f"{op}, whose size the host reads" for op in ("unique", "nonzero")}
+
+
 def test_tensor_cores_are_asked_for(fake: Any) -> None:
     """Compiled and op by op, products are rounded then, and exact otherwise."""
     x, w = some(40, 24), some(24, 40, seed=1)
@@ -350,6 +374,49 @@ def test_tensor_cores_are_asked_for(fake: Any) -> None:
         assert all(same(y, exact) is not enabled for y in got)
         assert all(bool(tf.reduce_all(tf.abs(y.cpu() - exact) <= far)) for y in got)
     assert same(tf.matmul(x, w), exact)
+
+
+def test_tensor_cores_are_asked_for_by_calls_and_policies(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Op by op and compiled, with gradients, where a call goes the short way, too; equal products beside stay exact."""
+    planned: list[DType] = []
+    tiles = gpu_gemm.tiles_for
+
+    def noted(p: Any, x: Any, dtype: DType, parts: bool = True) -> Any:
+        shape, number = tiles(p, x, dtype, parts)
+        planned.extend([dtype] if isinstance(shape, gpu_mma.WarpShape) else [])
+        return shape, number
+    monkeypatch.setattr(gpu_gemm, "tiles_for", noted)
+
+    def by_cores(call: Any) -> int:
+        del planned[:]
+        call()
+        return len(planned)
+    x = some(20, 24).gpu()
+    half, weights = tf.cast(x, tf.float16), tf.cast(tf.transpose(x), tf.float16)
+    exact = tf.matmul(half, weights)
+    assert by_cores(lambda: tf.matmul(x, x, transpose_b=True, precision="fast")) == 1
+    assert by_cores(lambda: tf.matmul(half, weights, precision="fast")) == 1
+    assert by_cores(lambda: same(tf.matmul(half, weights), exact)) == 0
+    with tf.device("/gpu:0"):
+        model = tf.keras.Sequential([tf.keras.layers.Dense(24, dtype="mixed_float16"),
+                                     tf.keras.layers.Dense(24, dtype="float32")])
+        model(x)
+
+    def gradient() -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(model(x))
+        return tape.gradient(loss, model.trainable_variables)
+    both = by_cores(gradient), by_cores(tf.function(gradient))
+    assert both == (1, 2) and set(planned) == {tf.float16}  # the forward product was planned above
+
+    class Squared(tf.keras.layers.Layer):
+        def call(self, x: Any) -> Any:
+            return product(x, weights)
+    product, layer = tf.function(lambda x, y: tf.matmul(x, y) * 2), Squared(dtype="mixed_float16")
+    assert [by_cores(lambda: same(product(half, weights), 2 * exact)) for _ in range(3)] == [0, 0, 0]
+    assert [by_cores(lambda: layer(half)) for _ in range(3)] == [1, 0, 0] and len(product._placed) == 2
+    for here, around in zip(product._placed, [{"precision": "mixed", "reads": tf.float16}, {}], strict=True):
+        assert dict(here._around) == around
 
 
 # -- what a step costs --------------------------------------------------------------------------------

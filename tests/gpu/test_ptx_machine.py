@@ -11,6 +11,7 @@ from codegen.test_ptx import WITH_BODIES, kernels
 from codegen.test_teams import REDUCTIONS, some, specs
 from gpu.ptx_machine import Loaded, Memory, load
 from gpu.test_ptx_ops import integers
+from ptx_checks import written
 
 from twofold.codegen import gpu_gemm, gpu_mma, lockstep, ptx, reduce
 from twofold.codegen.kernels import softmax
@@ -75,7 +76,7 @@ def in_lockstep(kernel: Kernel, arrays: Sequence[np.ndarray], integers: Sequence
 def test_scalar_bodies(name: str) -> None:
     """The bits of the loop IR's own meaning, for all types, in blocks that do not divide the range."""
     table = kernels(REGISTRY[name])
-    machine = load(ptx.text(table), Memory())
+    machine = load(written(table), Memory())
     for number, (key, kernel) in enumerate(table.items()):
         types, count = memory_types(kernel), 77
         arrays = [given(t, count, number + n) for n, t in enumerate(types)]
@@ -93,7 +94,7 @@ def test_reductions_by_teams(name: str) -> None:
     rows, cases = 3, [(spec, partial) for spec in specs(name) for partial in (False, True)]
     table = {f"k{n}": reduce.rows(spec, "v" * len(spec.in_dtypes), partial, True) for n, (spec, partial) in
              enumerate(cases)}
-    machine = load(ptx.text(table), Memory())
+    machine = load(written(table), Memory())
     for key, (spec, partial) in zip(table, cases, strict=True):
         alone = reduce.rows(spec, "v" * len(spec.in_dtypes), partial, False)
         for count in (1, 31, 70):
@@ -114,7 +115,7 @@ def test_products_by_tensor_cores(dtype: DType) -> None:
     m, n, k = 70, 24, 50
     rng = np.random.default_rng(0)
     a, b = (rng.normal(size=size).astype(dtype.np) for size in ((m, k), (k, n)))
-    status, (c, *_) = in_machine(load(ptx.text({"product": kernel}), Memory()), "product",
+    status, (c, *_) = in_machine(load(written({"product": kernel}), Memory()), "product",
                                  [np.zeros((m, n), np.float32), a, b], [m, n, k, n, k, 1, n], 2, 2,
                                  ptx.threads(kernel).block)
     assert status == 0
@@ -134,7 +135,7 @@ def softmax_kernels(by_team: bool) -> dict[str, Kernel]:
 
 def test_softmax_by_teams() -> None:
     teams, alone = softmax_kernels(True), softmax_kernels(False)
-    machine = load(ptx.text(teams), Memory())
+    machine = load(written(teams), Memory())
     for key, kernel in alone.items():
         dtype = memory_types(kernel)[0]
         for count in (1, 17, 70):

@@ -69,7 +69,8 @@ def test_parsed_parts():
     assert matmul.loc == g.Location("model.py", 12, "f") and sliced.loc is None
     assert constant.loc == g.Location('a folder/of "that".py', 3, "<lambda>")
     assert total.loc == g.Location("m.py", 1, "f.<locals>.g")
-    assert matmul.attrs == {"transpose_a": False, "transpose_b": False, "adjoint_a": False, "adjoint_b": False}
+    assert matmul.attrs == {"transpose_a": False, "transpose_b": False, "adjoint_a": False, "adjoint_b": False,
+                            "precision": "exact"}
     assert shape.attrs == {"out_type": dt.int64}
     assert sliced.attrs == {"spec": (0, (None, dm.parse("n//2"), 2), None)}
     assert size.attrs["size"] == dm.symbol("f32") + 3 * dm.symbol("n")

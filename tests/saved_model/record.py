@@ -3,9 +3,9 @@
     python tests/saved_model/record.py ops       the signatures of all ops, as data/op_set_N.json
     python tests/saved_model/record.py golden    a model, as data/golden_N, with what its functions give
 
-N is the version of the op set. An op that was added is recorded by running the first; what was recorded of others must
-not change without a new version (`twofold/saved_model/op_sets.py`). A golden model is written once for each version of
-the format or the op set, and never again: it must load for ever.
+N is the version of the op set. An op that was added, and an attribute with a default, is recorded by running the first;
+all else that was recorded must not change without a new version (`twofold/saved_model/op_sets.py`). A golden model is
+written once for each version of the format or the op set, and never again: it must load for ever.
 """
 
 from __future__ import annotations

@@ -12,9 +12,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 from twofold._front.api import ints, listed, public, tensor
+from twofold._front.precision import precision_arg
 from twofold.ir import dims as dm
 from twofold.ir import matrices, ops
 from twofold.ir.errors import InvalidArgumentError, op_error
+from twofold.ir.types import Attrs
 
 __all__ = ["einsum", "tensordot"]
 
@@ -91,8 +93,8 @@ def _diagonals(x: Any, labels: tuple[Label, ...]) -> Operand:
     return x, labels
 
 
-def _pair(a: Operand, b: Operand, keep: set[Label]) -> Operand:
-    """The product of two operands, summed over what `keep` does not hold."""
+def _pair(a: Operand, b: Operand, keep: set[Label], how: Attrs) -> Operand:
+    """The product of two operands, summed over what `keep` does not hold; `how` has the precision, where it is said."""
     (x, xs), (y, ys) = (_without(*p, set(p[1]) - set(q[1]) - keep) for p, q in ((a, b), (b, a)))
     batch = [n for n in xs if n in ys and n in keep]
     inner = [n for n in xs if n in ys and n not in keep]
@@ -109,7 +111,7 @@ def _pair(a: Operand, b: Operand, keep: set[Label]) -> Operand:
     x = ops.broadcast_to(x, shape=(*batch_x, *rows, *depth))
     y = ops.broadcast_to(y, shape=(*batch_y, *depth, *columns))
     product = ops.matmul(ops.reshape(x, shape=(*batch_x, dm.numel(rows), dm.numel(depth))),
-                         ops.reshape(y, shape=(*batch_y, dm.numel(depth), dm.numel(columns))))
+                         ops.reshape(y, shape=(*batch_y, dm.numel(depth), dm.numel(columns))), **how)
     return ops.reshape(product, shape=(*product.dims[:-2], *rows, *columns)), labels
 
 
@@ -159,7 +161,8 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
     Args:
         equation: such as "ij,jk->ik".
         *inputs: numeric tensors of one dtype, as many as the equation has terms.
-        **kwargs: `name` and `optimize`, which have no effect: the order of the products is found from the sizes.
+        **kwargs: `precision`, as for `tf.matmul`; `name` and `optimize`, which have no effect: the order of the
+            products is found from the sizes.
     Returns:
         Tensor of the same dtype.
     Raises:
@@ -173,9 +176,10 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
     >>> tf.einsum("ii", a).numpy().item()
     5.0
     """
-    unknown = set(kwargs) - {"name", "optimize"}
+    unknown = set(kwargs) - {"name", "optimize", "precision"}
     if unknown:
         raise TypeError(f"einsum: unexpected keyword arguments {sorted(unknown)}.")
+    how = precision_arg("einsum", kwargs.get("precision"))
     if not inputs:
         _fail(equation, "there are no operands.")
     hint = next((x.dtype for x in inputs if hasattr(x, "dims")), None)
@@ -187,7 +191,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
         i, j = _next_pair(held, output)
         b, a = held.pop(j), held.pop(i)
         needed = set(output).union(*(labels for _, labels in held))
-        held.append(_pair(a, b, needed))
+        held.append(_pair(a, b, needed, how))
     x, labels = _without(*held[0], set(held[0][1]) - set(output))
     return _laid_out(x, labels, output)
 
@@ -216,7 +220,7 @@ def _contracted_axes(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
 
 
 @public
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None, *, precision: str | None = None) -> Any:
     """Products of `a` and `b` summed over the given axes of each.
 
     Args:
@@ -224,6 +228,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
         axes: two lists of axes, of `a` and of `b`, that go together; or a number N for the last N of `a` and the first
             N of `b`; 0 gives the outer product.
         name: has no effect.
+        precision: as for `tf.matmul`.
     Returns:
         Tensor with the other axes of `a`, then those of `b`.
     Raises:
@@ -247,4 +252,4 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     depth = dm.numel(a.dims[i] for i in over_a)
     left = ops.reshape(ops.transpose(a, perm=(*free_a, *over_a)), shape=(dm.numel(rows), depth))
     right = ops.reshape(ops.transpose(b, perm=(*over_b, *free_b)), shape=(depth, dm.numel(columns)))
-    return ops.reshape(ops.matmul(left, right), shape=(*rows, *columns))
+    return ops.reshape(ops.matmul(left, right, **precision_arg("tensordot", precision)), shape=(*rows, *columns))

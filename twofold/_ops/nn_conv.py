@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold._front.api import ints, public, tensor
+from twofold._front.precision import precision_arg
 from twofold._ops.nn_layout import Layout, layout, padding_arg, per_axis, refuse_both, with_channels_last
 from twofold.ir import ops
 from twofold.ir.dims import require_eq, require_same
@@ -18,10 +19,11 @@ __all__ = ["convolution", "conv1d", "conv2d", "conv3d", "depthwise_conv2d", "sep
            "conv_transpose", "conv1d_transpose", "conv2d_transpose", "conv3d_transpose"]
 
 
-def _conv(op: str, input: Any, filters: Any, strides: Any, padding: Any, form: Layout, dilations: Any) -> Any:
+def _conv(op: str, input: Any, filters: Any, strides: Any, padding: Any, form: Layout, dilations: Any,
+          precision: Any = None) -> Any:
     x = tensor(input, hint=filters.dtype if hasattr(filters, "dims") else None)
     window = {"strides": per_axis(op, "strides", strides, form), "padding": padding_arg(op, padding, form),
-              "dilations": per_axis(op, "dilations", dilations, form)}
+              "dilations": per_axis(op, "dilations", dilations, form), **precision_arg(op, precision)}
     return with_channels_last(op, lambda y: ops.conv(y, filters, **window), x, form)
 
 
@@ -34,7 +36,7 @@ def _filters(op: str, filters: Any, rank: int) -> Any:
 
 @public
 def convolution(input: Any, filters: Any, strides: Any = None, padding: Any = "VALID", data_format: Any = None,
-                dilations: Any = None, name: str | None = None) -> Any:
+                dilations: Any = None, name: str | None = None, *, precision: str | None = None) -> Any:
     """Convolution over one to three spatial axes, as many as `filters` has.
 
     Args:
@@ -44,6 +46,7 @@ def convolution(input: Any, filters: Any, strides: Any = None, padding: Any = "V
         padding: "SAME", "VALID", or pairs (before, after).
         data_format: "NWC", "NHWC", "NDHWC" (the default), or "NCW", "NCHW", "NCDHW".
         name: has no effect.
+        precision: as for `tf.matmul`.
     Returns:
         Tensor [batch, places.., outputs], laid out like `input`.
     Raises:
@@ -57,12 +60,12 @@ def convolution(input: Any, filters: Any, strides: Any = None, padding: Any = "V
     filters = tensor(filters)
     form = layout("convolution", data_format, len(filters.dims) - 2)
     refuse_both("convolution", strides, dilations, form)
-    return _conv("convolution", input, filters, strides, padding, form, dilations)
+    return _conv("convolution", input, filters, strides, padding, form, dilations, precision)
 
 
 @public
 def conv1d(input: Any, filters: Any, stride: Any, padding: Any, data_format: Any = "NWC", dilations: Any = None,
-           name: str | None = None) -> Any:
+           name: str | None = None, *, precision: str | None = None) -> Any:
     """Convolution over one spatial axis.
 
     Args:
@@ -72,6 +75,7 @@ def conv1d(input: Any, filters: Any, stride: Any, padding: Any, data_format: Any
         padding: "SAME", "VALID", or pairs (before, after).
         data_format: "NWC" or "NCW".
         name: has no effect.
+        precision: as for `tf.matmul`.
     Returns:
         Tensor [batch, places, outputs], laid out like `input`.
     Raises:
@@ -82,12 +86,12 @@ def conv1d(input: Any, filters: Any, stride: Any, padding: Any, data_format: Any
     [2.0, 2.0]
     """
     form = layout("conv1d", data_format, 1)
-    return _conv("conv1d", input, _filters("conv1d", filters, 3), stride, padding, form, dilations)
+    return _conv("conv1d", input, _filters("conv1d", filters, 3), stride, padding, form, dilations, precision)
 
 
 @public
 def conv2d(input: Any, filters: Any, strides: Any, padding: Any, data_format: Any = "NHWC", dilations: Any = None,
-           name: str | None = None) -> Any:
+           name: str | None = None, *, precision: str | None = None) -> Any:
     """Convolution over two spatial axes.
 
     Args:
@@ -97,6 +101,7 @@ def conv2d(input: Any, filters: Any, strides: Any, padding: Any, data_format: An
         padding: "SAME", "VALID", or pairs (before, after) for each axis.
         data_format: "NHWC" or "NCHW".
         name: has no effect.
+        precision: as for `tf.matmul`.
     Returns:
         Tensor [batch, places.., outputs], laid out like `input`.
     Raises:
@@ -108,12 +113,12 @@ def conv2d(input: Any, filters: Any, strides: Any, padding: Any, data_format: An
     [8.0, 12.0, 20.0, 24.0]
     """
     form = layout("conv2d", data_format, 2)
-    return _conv("conv2d", input, _filters("conv2d", filters, 4), strides, padding, form, dilations)
+    return _conv("conv2d", input, _filters("conv2d", filters, 4), strides, padding, form, dilations, precision)
 
 
 @public
 def conv3d(input: Any, filters: Any, strides: Any, padding: Any, data_format: Any = "NDHWC", dilations: Any = None,
-           name: str | None = None) -> Any:
+           name: str | None = None, *, precision: str | None = None) -> Any:
     """Convolution over three spatial axes.
 
     Args:
@@ -123,6 +128,7 @@ def conv3d(input: Any, filters: Any, strides: Any, padding: Any, data_format: An
         padding: "SAME", "VALID", or pairs (before, after) for each axis.
         data_format: "NDHWC" or "NCDHW".
         name: has no effect.
+        precision: as for `tf.matmul`.
     Returns:
         Tensor [batch, places.., outputs], laid out like `input`.
     Raises:
@@ -133,7 +139,7 @@ def conv3d(input: Any, filters: Any, strides: Any, padding: Any, data_format: An
     [8.0]
     """
     form = layout("conv3d", data_format, 3)
-    return _conv("conv3d", input, _filters("conv3d", filters, 5), strides, padding, form, dilations)
+    return _conv("conv3d", input, _filters("conv3d", filters, 5), strides, padding, form, dilations, precision)
 
 
 @public
@@ -222,7 +228,7 @@ def atrous_conv2d(value: Any, filters: Any, rate: Any, padding: Any, name: str |
 
 
 def _transposed(op: str, input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any, data_format: Any,
-                dilations: Any, spatial: int) -> Any:
+                dilations: Any, spatial: int, precision: Any) -> Any:
     form, filters = layout(op, data_format, spatial), _filters(op, filters, spatial + 2)
     x, target = tensor(input, hint=filters.dtype), ints(output_shape, "output_shape")
     if len(target) != spatial + 2:
@@ -236,13 +242,14 @@ def _transposed(op: str, input: Any, filters: Any, output_shape: Any, strides: A
         raise op_error(InvalidArgumentError, op, f"output_shape has batch {target[0]}; the input has {x.dims[0]}.",
                        [("input", x), ("filters", filters)])
     window = {"strides": per_axis(op, "strides", strides, form), "padding": padding_arg(op, padding, form),
-              "dilations": per_axis(op, "dilations", dilations, form)}
+              "dilations": per_axis(op, "dilations", dilations, form), **precision_arg(op, precision)}
     return with_channels_last(op, lambda y: ops.conv_input_grad(y, filters, input_shape=inside, **window), x, form)
 
 
 @public
 def conv_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
-                   data_format: Any = None, dilations: Any = None, name: str | None = None) -> Any:
+                   data_format: Any = None, dilations: Any = None, name: str | None = None, *,
+                   precision: str | None = None) -> Any:
     """Transposed convolution: the gradient of a convolution for its input.
 
     Args:
@@ -252,6 +259,7 @@ def conv_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, pa
         strides, dilations, padding: of that convolution.
         data_format: "NWC", "NHWC", "NDHWC" (the default), or "NCW", "NCHW", "NCDHW".
         name: has no effect.
+        precision: as for `tf.matmul`.
     Returns:
         Tensor of shape `output_shape`.
     Raises:
@@ -263,12 +271,13 @@ def conv_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, pa
     """
     filters = tensor(filters)
     return _transposed("conv_transpose", input, filters, output_shape, strides, padding, data_format, dilations,
-                       len(filters.dims) - 2)
+                       len(filters.dims) - 2, precision)
 
 
 @public
 def conv1d_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
-                     data_format: Any = "NWC", dilations: Any = None, name: str | None = None) -> Any:
+                     data_format: Any = "NWC", dilations: Any = None, name: str | None = None, *,
+                     precision: str | None = None) -> Any:
     """Transposed convolution over one spatial axis.
 
     Args:
@@ -278,6 +287,7 @@ def conv1d_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, 
         strides, dilations, padding: of the convolution that this transposes.
         data_format: "NWC" or "NCW".
         name: has no effect.
+        precision: as for `tf.matmul`.
     Returns:
         Tensor of shape `output_shape`.
     Raises:
@@ -287,12 +297,14 @@ def conv1d_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, 
     >>> tf.nn.conv1d_transpose(tf.ones([1, 2, 1]), tf.ones([3, 1, 1]), [1, 4, 1], 1, "VALID").numpy().ravel().tolist()
     [1.0, 2.0, 2.0, 1.0]
     """
-    return _transposed("conv1d_transpose", input, filters, output_shape, strides, padding, data_format, dilations, 1)
+    return _transposed("conv1d_transpose", input, filters, output_shape, strides, padding, data_format, dilations,
+                       1, precision)
 
 
 @public
 def conv2d_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
-                     data_format: Any = "NHWC", dilations: Any = None, name: str | None = None) -> Any:
+                     data_format: Any = "NHWC", dilations: Any = None, name: str | None = None, *,
+                     precision: str | None = None) -> Any:
     """Transposed convolution over two spatial axes.
 
     Args:
@@ -302,6 +314,7 @@ def conv2d_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, 
         strides, dilations, padding: of the convolution that this transposes.
         data_format: "NHWC" or "NCHW".
         name: has no effect.
+        precision: as for `tf.matmul`.
     Returns:
         Tensor of shape `output_shape`.
     Raises:
@@ -312,12 +325,14 @@ def conv2d_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, 
     >>> y.numpy().ravel().tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
-    return _transposed("conv2d_transpose", input, filters, output_shape, strides, padding, data_format, dilations, 2)
+    return _transposed("conv2d_transpose", input, filters, output_shape, strides, padding, data_format, dilations,
+                       2, precision)
 
 
 @public
 def conv3d_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
-                     data_format: Any = "NDHWC", dilations: Any = None, name: str | None = None) -> Any:
+                     data_format: Any = "NDHWC", dilations: Any = None, name: str | None = None, *,
+                     precision: str | None = None) -> Any:
     """Transposed convolution over three spatial axes.
 
     Args:
@@ -327,6 +342,7 @@ def conv3d_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, 
         strides, dilations, padding: of the convolution that this transposes.
         data_format: "NDHWC" or "NCDHW".
         name: has no effect.
+        precision: as for `tf.matmul`.
     Returns:
         Tensor of shape `output_shape`.
     Raises:
@@ -337,4 +353,5 @@ def conv3d_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, 
     >>> y.numpy().ravel().tolist()
     [1.0, 1.0]
     """
-    return _transposed("conv3d_transpose", input, filters, output_shape, strides, padding, data_format, dilations, 3)
+    return _transposed("conv3d_transpose", input, filters, output_shape, strides, padding, data_format, dilations,
+                       3, precision)

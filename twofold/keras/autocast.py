@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import contextvars
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import twofold as tf
+from twofold._front.mixed import dtype_of_reads
 
-__all__ = ["AutoCastVariable", "reading_as"]
-
-_dtype: contextvars.ContextVar[Any] = contextvars.ContextVar("autocast_dtype", default=None)
-
-
-@contextmanager
-def reading_as(dtype: tf.DType) -> Iterator[None]:
-    """A block in which the weights of mixed layers are read as `dtype`."""
-    token = _dtype.set(dtype)
-    try:
-        yield
-    finally:
-        _dtype.reset(token)
+__all__ = ["AutoCastVariable"]
 
 
 class AutoCastVariable(tf.Variable):
-    """A variable that ops read in another dtype within `reading_as`; its own dtype, and assignments, stay."""
+    """A variable that ops read in another dtype within the call of a mixed layer (`_front/mixed.py`); its own dtype
+    stays, and assignments are in that."""
 
     def _read_tensor(self) -> Any:
         value = super()._read_tensor()
-        wanted = _dtype.get()
+        wanted = dtype_of_reads()
         return value if wanted is None or wanted is value.dtype else tf.cast(value, wanted)

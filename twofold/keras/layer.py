@@ -21,10 +21,11 @@ import numpy as np
 import twofold as tf
 from twofold._formats.reading import spend
 from twofold._front.api import leave, listed, mark, staged, tells, told, untold
+from twofold._front.mixed import computing_in
 from twofold._front.together import making
 
 from . import call_context, constraints, dtype_policies, initializers, regularizers
-from .autocast import AutoCastVariable, reading_as
+from .autocast import AutoCastVariable
 from .call_spec import CallSpec
 from .configs import config_of
 from .input_spec import assert_input_compatibility
@@ -356,7 +357,7 @@ class Layer(LayerState):
         call = self.call if tf.executing_eagerly() else staged(self.call)
         if policy.compute_dtype == policy.variable_dtype:
             return call(*args, **kwargs)
-        with reading_as(tf.as_dtype(policy.compute_dtype)):
+        with computing_in(tf.as_dtype(policy.compute_dtype)):
             return call(*args, **kwargs)
 
     def _learn(self, spec: CallSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
