@@ -28,6 +28,7 @@ __all__ = ["KernelLaunch", "DeviceCopy", "DeviceFill", "DeviceWork", "LaunchSequ
 
 LEADING = 2  # words of a launch before the arguments of its step: its range, and where its status word lies
 _GRAPHS = 8  # graphs of a sequence, for different memory
+_NODES = 8192  # of all graphs of a sequence together: the driver takes time and memory for each
 _WORTH = 3  # launches from which a graph is
 _OWN_THREAD = 1  # CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: what other threads do meanwhile is theirs
 
@@ -131,6 +132,7 @@ class LaunchSequence:
         self.buffers = sorted({p.buffer for one in once.values() for p in places_of(one) if isinstance(p, BufferPlace)})
         self.steady = len(work) >= _WORTH and not self.slots
         self.graphs: OrderedDict[tuple[int, ...], _RecordedGraph | None] = OrderedDict()
+        self._most = min(_GRAPHS, max(2, _NODES // max(len(work), 1)))
 
     def _row(self, one: DeviceWork) -> list[int]:
         words = [self._word(place) for place in places_of(one)]
@@ -154,7 +156,7 @@ class LaunchSequence:
         if graph is None:
             known = key in self.graphs
             graph = self.graphs[key] = _RecordedGraph(launcher, gpu, self.rows, bases) if known else None
-            if len(self.graphs) > _GRAPHS:
+            if len(self.graphs) > self._most:
                 self.graphs.popitem(last=False)
         self.graphs.move_to_end(key)
         return graph

@@ -11,7 +11,7 @@ import pytest
 from gpu.devices import HARDWARE, device
 
 import twofold as tf
-from twofold.runtime import cuda_timeline, cuda_unrolled
+from twofold.runtime import cuda_timeline, cuda_unrolled, cuda_work
 
 
 @pytest.fixture
@@ -180,6 +180,18 @@ def test_rounds_that_are_too_many_are_the_hosts(fake: Any, monkeypatch: pytest.M
         f, there = tf.function(loops), x.gpu()
         assert same(f(there), wanted)
         assert fake is None or reads(fake, lambda f=f, there=there: f(there)) == flags
+
+
+def test_long_sequences_keep_few_graphs(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_work, "_NODES", 24)
+    f, inputs, kept = tf.function(counted), [some(2, 3, seed=n).gpu() for n in range(4)], []
+    for x in inputs:
+        kept += [f(x) for _ in range(2)]
+        for _ in range(3):
+            assert same(f(x), f(x.cpu()))
+    if fake is not None:
+        made, given_back = (fake.calls[f"cuGraph{name}"] for name in ("InstantiateWithFlags", "ExecDestroy"))
+        assert made >= 3 and made - given_back <= 2
 
 
 def test_sets_of_sizes(fake: Any) -> None:
