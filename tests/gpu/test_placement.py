@@ -458,6 +458,12 @@ def test_calls_that_come_again(fake: Any) -> None:
         tf.config.run_functions_eagerly(False)
 
 
+def test_calls_that_come_again_tell_zeros_apart(fake: Any) -> None:
+    f, x = tf.function(lambda x, by: x * by), some(3).gpu()
+    for by in (0.0, 0.0, 0.0, -0.0, -0.0, 0.0, float("nan"), 0, False):
+        assert f(x, by).numpy().tobytes() == (x * by).numpy().tobytes()
+
+
 def test_calls_without_tensors_come_again(fake: Any) -> None:
     """Where variables lie says where they run."""
     if HARDWARE:
@@ -696,6 +702,9 @@ def test_pages_show_what_kernels_take_on_a_gpu(fake: Any, tmp_path: Path) -> Non
     page = concrete.to_html(x, path=tmp_path / "page.html")
     [data] = re.findall(r'<script id="graph" type="application/json">(.*?)</script>', page, re.DOTALL)
     assert "exp" in data and "time in kernels" in page and "on cuda sm_" in page
+    assert " on cuda sm_" not in concrete.to_html(path=tmp_path / "host.html")
+    with tf.device("/gpu:0"):
+        assert "as it runs on cuda sm_" in concrete.to_html(path=tmp_path / "there.html")
     from twofold.eager.executing import backend_for
     from twofold.tracer.page import timing, whole
 
