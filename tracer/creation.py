@@ -62,11 +62,11 @@ class Creation:
         """
         if not self.allowed:
             raise ValueError(ONCE)
-        made = callable(value) and not hasattr(value, "_read_tensor")
-        start = None if made else convert.as_tensor(value, dtype=dtype)
+        if callable(value) and not hasattr(value, "_read_tensor"):
+            with eagerly():
+                return where_asked(convert.as_tensor(value(), dtype=dtype))
+        start = convert.as_tensor(value, dtype=dtype)
         with eagerly():
-            if start is None:
-                start = convert.as_tensor(value(), dtype=dtype)
             return where_asked(self._of_value(start.value, start.trace) if isinstance(start, SymbolicTensor) else start)
 
     def _of_value(self, value: g.Value, trace: TraceLike) -> Tensor:
