@@ -19,6 +19,7 @@ import numpy as np
 from twofold.ir import dtypes as dt
 from twofold.ir import errors
 from twofold.ir.dtypes import DType
+from twofold.ir.op import tracing
 from twofold.ir.spec import ShapeLike, TensorShape
 from twofold.runtime import devices
 from twofold.runtime.buffers import export_buffers
@@ -244,9 +245,10 @@ def moved_by(move: Move) -> None:
 
 
 def where_asked(tensor: Tensor) -> Tensor:
-    """A tensor that was made of a value of the host, on the device that `tf.device` asks for."""
+    """A tensor that was made of a value of the host, on the device that `tf.device` asks for; in a trace itself, as a
+    value that is known there belongs to no device."""
     asked = devices.requested()
-    if asked is None or type(tensor) is not Tensor:
+    if asked is None or type(tensor) is not Tensor or tracing() is not None:
         return tensor
     return _movers[-1](tensor, asked.number if asked.kind == "GPU" else None)
 

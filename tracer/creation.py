@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from twofold.eager import convert, record
 from twofold.eager.constructs import run_construct
-from twofold.eager.tensor import Tensor
+from twofold.eager.tensor import Tensor, where_asked
 from twofold.eager.variable import Variable
 from twofold.ir import graph as g
 from twofold.ir.dtypes import DType
@@ -55,7 +55,7 @@ class Creation:
         self._sizes: Sizes = {}
 
     def initial_value(self, value: PythonValue, dtype: DType | None) -> Tensor:
-        """The first value of a variable, as an eager tensor.
+        """The first value of a variable, as an eager tensor on the device that `tf.device` asks for.
 
         Raises:
             ValueError: no variable may be created, or the value depends on what is not known yet.
@@ -64,13 +64,10 @@ class Creation:
             raise ValueError(ONCE)
         if callable(value) and not hasattr(value, "_read_tensor"):
             with eagerly():
-                return convert.as_tensor(value(), dtype=dtype)
+                return where_asked(convert.as_tensor(value(), dtype=dtype))
         start = convert.as_tensor(value, dtype=dtype)
-        return start if not isinstance(start, SymbolicTensor) else self._run(start)
-
-    def _run(self, tensor: SymbolicTensor) -> Tensor:
         with eagerly():
-            return self._of_value(tensor.value, tensor.trace)
+            return where_asked(self._of_value(start.value, start.trace) if isinstance(start, SymbolicTensor) else start)
 
     def _of_value(self, value: g.Value, trace: TraceLike) -> Tensor:
         """The value now; a depth-first walk that keeps its own stack, because graphs may be deep."""

@@ -8,6 +8,7 @@ way that all calls can go.
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -32,7 +33,7 @@ from .types import Args, Structure
 
 __all__ = ["PlacedCall", "placed_call"]
 
-#: its type; of a tensor the shape, the dtype and the type of its memory, else what it must equal
+#: its type; of a tensor the shape, the dtype and the type of its memory, else what it must equal, with a float's sign
 _Argument = tuple[Any, Any, Any, Any]
 
 
@@ -94,7 +95,7 @@ class PlacedCall:
             if type(a) is not kind:
                 return None
             if kind is not Tensor:
-                if a != first:
+                if a != first or (kind is float and math.copysign(1.0, a) != second):  # -0.0 equals 0.0
                     return None
                 continue
             m = a._memory
@@ -163,6 +164,6 @@ def placed_call(traced: Traced, args: Args, leaves: Sequence[Tensor]) -> PlacedC
 def _argument(given: Any) -> _Argument:
     """What an argument must be to be like this one."""
     if type(given) is not Tensor:
-        return type(given), given, None, None
+        return type(given), given, math.copysign(1.0, given) if type(given) is float else None, None
     memory = given._memory
     return Tensor, memory.shape, memory.dtype, type(memory)

@@ -179,6 +179,7 @@ class Trace:
         self.input_tensors: list[SymbolicTensor] = []
         self._alive: list[Captured] = []  # keeps constants and variables alive, and so their identities theirs
         self._constants: dict[int, g.Value] = {}
+        self._placed = False  # whether an input says on which GPU the function runs, since a constant lies there
         self.names: Iterator[int] = parent.names if parent is not None else itertools.count()
         self.born: set[str] = set()  # the symbols that were made here, and not in the parent
         self.created: list[Variable] = [] if parent is None else parent.created
@@ -348,9 +349,8 @@ class Trace:
         """The value in this graph of a tensor, which is captured where it is from outside."""
         if isinstance(tensor, SymbolicTensor):
             return tensor.value if tensor.trace is self else self.capture(tensor).value
-        here = isinstance(tensor._memory, np.ndarray)  # what lies on a GPU says where the function runs
-        if here and tensor._memory.nbytes <= _INLINE and tensor._memory.dtype != object and not getattr(
-                tensor, "_id", 0):
+        memory = tensor._memory
+        if memory.nbytes <= _INLINE and memory.dtype != object and not getattr(tensor, "_id", 0):
             return self._constant(tensor)
         return self.capture(tensor).value
 
@@ -359,7 +359,18 @@ class Trace:
         if value is None:
             value = self._constants[id(tensor)] = self.graph.constant(tensor._array, location())
             self._alive.append(tensor)
+            if not isinstance(tensor._memory, np.ndarray):
+                self._run_beside(tensor)
         return value
+
+    def _run_beside(self, tensor: Tensor) -> None:
+        """Has the function run where a tensor on a GPU lies: the first such one is an input, too, for its place."""
+        function = self
+        while function.parent is not None:
+            function = function.parent
+        if not function._placed:
+            function._placed = True
+            function.capture(tensor)
 
     def capture(self, tensor: Tensor) -> SymbolicTensor:
         """The tensor of this trace for one from outside, which becomes an input of the graph."""

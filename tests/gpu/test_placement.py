@@ -160,6 +160,55 @@ def test_a_function_runs_where_its_inputs_are(fake: Any) -> None:
     assert tf.function(lambda y: y + kept)(x).device == GPU
 
 
+def powers(x: Any, n: Any) -> Any:
+    y = x
+    for _ in tf.range(n):
+        y = y * x
+    return y
+
+
+@pytest.mark.parametrize("use", [powers, lambda x, n: tf.reduce_sum(x, n - 2) * tf.cast(n, x.dtype),
+                                 lambda x, n: tf.reshape(tf.repeat(x, n, 0), [8, 3]) + tf.cast(n, x.dtype)],
+                         ids=["rounds", "axis", "size"])
+def test_small_tensors_there_are_known_in_functions(fake: Any, use: Any) -> None:
+    """As on the host, where they are constants: from outside, from which a function learns where it runs, and made
+    inside, which belong to no device."""
+    x, n = some(4, 3), tf.constant(2)
+    there = n.gpu()
+    outside = tf.function(lambda x: use(x, there), fallback=False)
+    inside = tf.function(lambda x: use(x, tf.constant(2)), fallback=False)
+    assert all(y.device == GPU and same(y, use(x, n)) for y in (outside(x), outside(x), outside(x)))
+    with tf.device("/gpu:0"):
+        y = inside(x)
+    assert y.device == GPU and same(y, use(x, n)) and inside(x).device == CPU
+    assert tf.function(lambda x: outside(x) + 1)(x).device == GPU
+    assert use is not powers or all("trips: 2" in str(f.get_concrete_function(x).graph) for f in (outside, inside))
+
+
+def test_variables_that_functions_make(fake: Any) -> None:
+    made: list[tf.Variable] = []
+
+    @tf.function
+    def f(x: Any) -> Any:
+        if not made:
+            made.extend(map(tf.Variable, ([1.0, 2.0], lambda: np.float32(3), tf.zeros([2]), x)))
+        return x * made[0]
+    with tf.device("/gpu:0"):
+        f(some(2))
+    assert [v.device for v in made] == [GPU] * 4
+
+
+def test_a_variables_value_stays_itself(fake: Any) -> None:
+    """Also in a block of another device: a tape that follows it follows what was read before."""
+    w = tf.Variable([3.0])
+    with tf.device("/gpu:0"):
+        read = tf.convert_to_tensor(w)
+        with tf.GradientTape() as tape:
+            tape.watch(w)
+            y = read * w
+    assert read.device == CPU and same(tape.gradient(y, w), [6.0])
+
+
 def test_gradients_have_the_same_bits(fake: Any) -> None:
     def loss(w: Any, x: Any) -> Any:
         h = tf.nn.gelu(x * w[0]) + tf.nn.softmax(x * w[1])
@@ -476,6 +525,12 @@ def test_calls_that_come_again(fake: Any) -> None:
         tf.config.run_functions_eagerly(False)
 
 
+def test_calls_that_come_again_tell_zeros_apart(fake: Any) -> None:
+    f, x = tf.function(lambda x, by: x * by), some(3).gpu()
+    for by in (0.0, 0.0, 0.0, -0.0, -0.0, 0.0, float("nan"), 0, False):
+        assert f(x, by).numpy().tobytes() == (x * by).numpy().tobytes()
+
+
 def test_calls_without_tensors_come_again(fake: Any) -> None:
     """Where variables lie says where they run."""
     if HARDWARE:
@@ -714,6 +769,9 @@ def test_pages_show_what_kernels_take_on_a_gpu(fake: Any, tmp_path: Path) -> Non
     page = concrete.to_html(x, path=tmp_path / "page.html")
     [data] = re.findall(r'<script id="graph" type="application/json">(.*?)</script>', page, re.DOTALL)
     assert "exp" in data and "time in kernels" in page and "on cuda sm_" in page
+    assert " on cuda sm_" not in concrete.to_html(path=tmp_path / "host.html")
+    with tf.device("/gpu:0"):
+        assert "as it runs on cuda sm_" in concrete.to_html(path=tmp_path / "there.html")
     from twofold.eager.executing import backend_for
     from twofold.tracer.page import timing, whole
 

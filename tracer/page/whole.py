@@ -33,10 +33,10 @@ def page_of(graph: g.Graph, inputs: Sequence[np.ndarray] | None = None, fast_mat
     Args:
         graph: as it was traced.
         inputs: memory for each of its inputs, to measure what kernels take where they would run with it; None measures
-            nothing.
+            nothing, and shows those of the device that `tf.device` asks for.
         fast_math: whether it is compiled so.
     """
-    backend = (None if inputs is None else backend_for(inputs)) or cpu
+    backend = backend_for(() if inputs is None else inputs) or cpu
     compiled, kernels, plans = compiled_kernels(graph, fast_math, backend)
     spent = {} if inputs is None else measure(compiled, kernels, inputs, backend)
     sizes = _known_sizes(compiled, inputs)
@@ -52,7 +52,7 @@ def page_of(graph: g.Graph, inputs: Sequence[np.ndarray] | None = None, fast_mat
 
 def picture_of(graph: g.Graph, fast_math: bool = False) -> str:
     """A traced graph as it is compiled, as an SVG picture."""
-    compiled, kernels, _ = compiled_kernels(graph, fast_math)
+    compiled, kernels, _ = compiled_kernels(graph, fast_math, backend_for(()) or cpu)
     return svg.picture(scene_of(compiled, kernels))
 
 
@@ -73,10 +73,10 @@ def _known_sizes(graph: g.Graph, inputs: Sequence[np.ndarray] | None) -> dict[st
 
 
 def _note(kernels: list[PlannedKernel], measured: bool, backend: Backend) -> str:
-    if measured:
-        where = "" if backend.is_host else f" on {backend.key()}"
-        return f"as it runs{where}; a box around nodes is one kernel, with the median of its times in some runs"
-    return "as it runs; a box around nodes is one kernel" if kernels else "as it runs, by Python alone"
+    if not kernels and not measured:
+        return "as it runs, by Python alone"
+    where, times = "" if backend.is_host else f" on {backend.key()}", ", with the median of its times in some runs"
+    return f"as it runs{where}; a box around nodes is one kernel{times * measured}"
 
 
 def _facts(graph: g.Graph, kernels: list[PlannedKernel], plans: list[Plan], spent: dict[g.Node, float],

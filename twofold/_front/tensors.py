@@ -74,7 +74,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
     """
     del name
     made = tensor(value, dtype, dtype_hint)
-    return made if made is value else where_asked(made)
+    return made if isinstance(value, Tensor) or hasattr(value, "_read_tensor") else where_asked(made)
 
 
 @public
