@@ -24,8 +24,8 @@ from eager import Built, mlp_data, small
 
 SMALL = os.environ.get("TWOFOLD_BENCH_SMALL") == "1"
 ENVIRONMENT = {"JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cuda")}  # of the measured processes
-WARM_SECONDS = 0.0 if SMALL else 1.0
-SAMPLE_SECONDS = 0.01 if SMALL else 0.3
+WARM_SECONDS = 1.0
+SAMPLE_SECONDS = 0.3
 PROCESS_CASES: dict[str, tuple[str, bool]] = {}
 
 ELEMENTS = 1 << (9 if SMALL else 28)

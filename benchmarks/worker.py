@@ -17,6 +17,8 @@ from typing import Any
 
 SAMPLE_SECONDS = 0.03  # one sample lasts about so long, unless the area says otherwise (`SAMPLE_SECONDS` there) ...
 FEWEST, MOST = 3, 1_000_000  # ... within these numbers of calls
+# To see that all of it runs, samples are short, and nothing is warmed up.
+SMALL = os.environ.get("TWOFOLD_BENCH_SMALL") == "1"
 SHOWN = 512  # numbers of a result that are sent for comparison
 
 
@@ -24,8 +26,8 @@ class Timed:
     """A statement of one case, ready to be timed over and over."""
 
     def __init__(self, statement: str, names: dict[str, Any], check: str, area: Any = None):
-        self._sample = getattr(area, "SAMPLE_SECONDS", SAMPLE_SECONDS)
-        self._warm = getattr(area, "WARM_SECONDS", 0.0)
+        self._sample = 0.01 if SMALL else getattr(area, "SAMPLE_SECONDS", SAMPLE_SECONDS)
+        self._warm = 0.0 if SMALL else getattr(area, "WARM_SECONDS", 0.0)
         self._timer = timeit.Timer(statement, globals=names)
         self._check = timeit.Timer(f"_keep({check})", globals={**names, "_keep": self._keep})
         self._calls = FEWEST

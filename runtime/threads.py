@@ -13,6 +13,7 @@ decided by the caller.
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import os
 import time
@@ -118,7 +119,7 @@ def available_cpus() -> int:
         cpus = len(os.sched_getaffinity(0))
     except AttributeError:  # not offered by this operating system
         cpus = os.cpu_count() or 1
-    quota = _cgroup_quota()
+    quota = _quota()
     return max(1, min(cpus, math.ceil(quota) if quota else cpus, MAX_THREADS))
 
 
@@ -133,6 +134,9 @@ def _cgroup_quota(root: str = "/sys/fs/cgroup", membership: str = "/proc/self/cg
             limits += [_quota_v1(os.path.join(root, c, p)) for c in ("cpu", "cpu,cpuacct") for p in _with_parents(path)]
     quotas = [limit for limit in limits if limit]
     return min(quotas) if quotas else None
+
+
+_quota = functools.cache(_cgroup_quota)  # programs ask for it, and files of the system take longer than many of these
 
 
 def _with_parents(path: str) -> list[str]:

@@ -270,8 +270,9 @@ def load(dtype, shape):
     return engine
 
 
-@pytest.mark.parametrize(("number", "dtype"), [*((n, dt.float32) for n in (0, 2, 4, 5, 7)), (3, dt.float64)])
-@pytest.mark.parametrize("first", [False, True], ids=["tiled", "first tier"])
+@pytest.mark.parametrize(("first", "number", "dtype"), [
+    *((False, n, dt.float32) for n in (0, 4, 7)), (False, 3, dt.float64), *((True, n, dt.float32) for n in (2, 5, 7)),
+    (True, 4, dt.float64)], ids=str)
 def test_other_widths_and_heights_give_the_same_bits(first, number, dtype, monkeypatch):
     width, heights, masks = SHAPES[number]
     shape = gemm.Tiling(width // dtype.size, heights, masks)

@@ -73,7 +73,7 @@ def test_chunks_have_the_bits_of_one_thread(name: str) -> None:
             kernels = [reduce.rows(spec, mask * len(spec.in_dtypes), partial, by_team) for by_team in (False, True)]
             for kernel in kernels:
                 loop_verify.verify(kernel)
-            for count in COUNTS:
+            for count in COUNTS[partial::2]:  # of the one way every second, of the other those between
                 ins = [some(n + count, (rows, count * step), d) for n, d in enumerate(spec.in_dtypes)]
                 integers = [position, position + count, 0, *[1] * len(outs), *[count * step] * len(ins),
                             *([step - 1] * len(ins) if mask == "g" else [])]
@@ -264,8 +264,8 @@ def test_vectors_that_are_aligned(tmp_path: Path) -> None:
 def kernels_by_team() -> dict[str, Kernel]:
     table: dict[str, Kernel] = {}
     for name in REDUCTIONS:
-        for spec in specs(name):
-            for partial in (False, True):
+        for n, spec in enumerate(specs(name)):
+            for partial in (False, True) if spec.in_dtypes[0] is dt.float32 else (n % 2 == 0,):
                 kernel = reduce.rows(spec, "v" * len(spec.in_dtypes), partial, by_team=True)
                 table[f"{name}_{spec.in_dtypes[0].name}{'_partial' * partial}"] = kernel
     for dtype in (dt.float32, dt.float64):
@@ -277,7 +277,7 @@ def kernels_by_team() -> dict[str, Kernel]:
 
 def test_all_of_them_assemble(tmp_path: Path) -> None:
     table = kernels_by_team()
-    assert len(clean(table, tmp_path)[1]) > 100
+    assert len(clean(table, tmp_path)[1]) > 80
 
 
 def test_text_says_what_belongs_to_teams() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from gpu.devices import device
 from ops.case import Case, named
+from ops.check import Watcher
 from ops.table import cases
 
 import twofold as tf
@@ -45,14 +46,16 @@ def test_the_op_table(case: Case) -> None:
         return named(case.fn)(*tensors, **case.kwargs)
     operands = [wrap(np.array(a)) for a in case.arrays(case.main, case.shapes[0], salt="function")]
     tf.random.set_seed(5)
-    wanted = arrays(f(*operands))
+    with Watcher() as watcher:
+        wanted = arrays(f(*operands))
     there = [t.gpu() for t in operands]
     with tf.device("/gpu:0"):
         tf.random.set_seed(5)
         same(f(*there), wanted)
-    tf.random.set_seed(5)
-    with tf.device("/gpu:0"):
-        same(tf.function(f)(*there), wanted)
+    if watcher.calls > 1:  # else it is the program that has just run
+        tf.random.set_seed(5)
+        with tf.device("/gpu:0"):
+            same(tf.function(f)(*there), wanted)
 
 
 LAYERS = ["dense", "embedding", "conv2d same strides", "conv2d transpose", "max pooling 2d same",

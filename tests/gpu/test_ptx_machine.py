@@ -91,7 +91,9 @@ def test_scalar_bodies(name: str) -> None:
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions_by_teams(name: str) -> None:
     """The bits of one thread: whole rows, and accumulators of a chunk behind others."""
-    rows, cases = 3, [(spec, partial) for spec in specs(name) for partial in (False, True)]
+    rows = 3
+    cases = [(spec, partial) for n, spec in enumerate(specs(name))
+             for partial in ((False, True) if spec.in_dtypes[0] is dt.float32 else (n % 2 == 0,))]
     table = {f"k{n}": reduce.rows(spec, "v" * len(spec.in_dtypes), partial, True) for n, (spec, partial) in
              enumerate(cases)}
     machine = load(written(table), Memory())

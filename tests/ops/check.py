@@ -30,10 +30,12 @@ DIRECTIONS = 8
 
 
 class Watcher:
-    """A recorder that compares every op's results with its shape rule, and remembers which ops ran."""
+    """A recorder that compares every op's results with its shape rule, and remembers which ops ran, in how many calls.
+    """
 
     def __init__(self) -> None:
         self.seen: set[str] = set()
+        self.calls = 0
         self.wrong: list[str] = []
 
     def __enter__(self) -> Watcher:
@@ -47,6 +49,7 @@ class Watcher:
 
     def _record(self, op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         self.seen.add(op.name)
+        self.calls += 1
         inferred = op.infer(op, *inputs, **{**op.defaults, **attrs})
         wanted = inferred if isinstance(inferred, tuple) else (inferred,)
         ruled = [(tuple(w.dims), w.dtype.name) for w in wanted]
