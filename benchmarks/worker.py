@@ -59,6 +59,10 @@ class Timed:
             calls *= 4
         self._calls = int(min(MOST, max(FEWEST, self._sample * calls / spent)))
 
+    def once(self) -> None:
+        """Runs the statement that is timed."""
+        self._timer.timeit(1)
+
     def sample(self) -> float:
         """Seconds a call, over one sample, after a few calls that bring code and data back into the caches."""
         self._timer.timeit(max(1, self._calls // 10))

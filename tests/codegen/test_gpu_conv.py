@@ -113,7 +113,7 @@ def test_unknown_sizes() -> None:
 # -- code -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("number", "dtype", "architecture"),
                          [*[(n, (dt.float32, dt.float64)[n % 2], "sm_90") for n in range(6)], (0, dt.float64, "sm_75")],
-                         ids=str)
+                         ids=lambda v: getattr(v, "name", v))
 def test_kernels_assemble(number: int, dtype: DType, architecture: str, tmp_path: Path) -> None:
     shape: TileShape = SHAPES[dtype.size][number % len(SHAPES[dtype.size])]
     table = {"forward": gpu_conv.forward(dtype, shape, (1, 3, 3), True, False),

@@ -286,8 +286,8 @@ def of_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
 
 
 @pytest.mark.parametrize(("f", "outside"), [
-    (made_anew, True), (made_anew, False), (kept_for_a_round, True), (by_inner_rounds, True),
-    (made_and_handed_on, False), (grown_by_products, True), (mapped_and_scanned, False), (of_a_tape, True)])
+    (made_anew, True), (by_inner_rounds, True), (made_and_handed_on, False), (grown_by_products, True),
+    (mapped_and_scanned, False), (of_a_tape, True)])
 def test_third_order(f: Function, outside: bool) -> None:
     """What several gradients read of a round is on one stack, whose cotangents add up in one order, with the tapes
     outside of the compiled function or inside."""
