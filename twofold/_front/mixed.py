@@ -10,6 +10,7 @@ from twofold.ir.surroundings import said, within
 
 __all__ = ["computing_in", "dtype_of_reads"]
 
+
 def computing_in(dtype: DType) -> AbstractContextManager[None]:
     """A block in which weights of mixed layers are read as `dtype`, and in which products of 16-bit floats may be those
     of tensor cores, where they do not say."""
