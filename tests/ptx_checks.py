@@ -64,8 +64,8 @@ def clean(table: Mapping[str, loop.Kernel], folder: Path, architecture: str = "s
 def written(table: Mapping[str, loop.Kernel], architecture: str = "sm_90") -> str:
     """The text of kernels that a test runs, which has no faults."""
     text = ptx.text(table)
-    found = faults([text], architecture)
-    assert not found, "\n".join(found)
+    wrong = faults([text], architecture)
+    assert not wrong, "\n".join(wrong)
     return text
 
 
@@ -76,13 +76,13 @@ def faults(texts: Iterable[str], architecture: str) -> list[str]:
 
 @functools.cache
 def _faults(text: str, architecture: str) -> list[str]:
-    found = [f"loose: {instruction}" for instruction in LOOSE.findall(text)]
+    wrong = [f"loose: {instruction}" for instruction in LOOSE.findall(text)]
     if ASSEMBLES:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 said = assembled(text, Path(folder), architecture)
             except AssertionError as error:
-                return [*found, f"does not assemble: {error}\n{text}"]
+                return [*wrong, f"does not assemble: {error}\n{text}"]
         if set(_MEMORY.findall(said)) != {"0"}:
-            found.append(f"has a stack or spills: {said}\n{text}")
-    return found
+            wrong.append(f"has a stack or spills: {said}\n{text}")
+    return wrong

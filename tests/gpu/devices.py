@@ -38,5 +38,5 @@ def device(**settings: Any) -> Iterator[Any]:
         if fake is not None:
             cuda_driver.use(None)
     if fake is not None:
-        found = faults(fake.texts, "sm_{}{}".format(*fake.architecture))
-        assert not found, "\n".join(found)
+        wrong = faults(fake.texts, "sm_{}{}".format(*fake.architecture))
+        assert not wrong, "\n".join(wrong)
