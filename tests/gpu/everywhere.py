@@ -34,7 +34,7 @@ OF_THE_PROCESSOR = {
 
 #: why tests cannot run over the fake driver
 NOT_OVER_THE_FAKE = {
-    "eager/test_threads_memory.py::test_a_hundred_thousand_steps_are_flat": "the fake is slow, and was not tried for so long",
+    "eager/test_threads_memory.py::test_a_hundred_thousand_steps_are_flat": "was not tried over the fake",
     "eager/test_threads_memory.py::test_training_steps_leave_nothing": "the fake keeps work until it is waited for",
     "tracer/test_calls_at_once.py::test_errors_leave_everything_as_it_was": "takes minutes",
     "tracer/test_function_memory.py::test_memory_stays_flat_over_retraces_with_dropped_functions":
