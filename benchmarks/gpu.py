@@ -19,10 +19,10 @@ import compiled
 import numpy as np
 import training
 from compiled import INTEREST, STRIKE, TIME, VOLATILITY
+from worker import SMALL
 
 from eager import Built, mlp_data, small
 
-SMALL = os.environ.get("TWOFOLD_BENCH_SMALL") == "1"
 ENVIRONMENT = {"JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cuda")}  # of the measured processes
 WARM_SECONDS = 1.0
 SAMPLE_SECONDS = 0.3
