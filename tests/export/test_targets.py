@@ -274,10 +274,21 @@ def test_windows_library(made, tmp_path):
 
 
 @needs_zig
-def test_macos_library(made, tmp_path):
-    library = tf.export.native({"predict": made["predict"]}, tmp_path / "m.dylib", target="aarch64-macos")
+@pytest.mark.parametrize("target", MACHO)
+def test_macos_library(made, tmp_path, target):
+    """A dynamic library that names itself and needs the system's library alone."""
+    library = tf.export.native({"predict": made["predict"]}, tmp_path / "m.dylib", target=target)
     code = library.path.read_bytes()
-    assert struct.unpack_from("<IIII", code)[::3] == (0xFEEDFACF, 6) and b"_m_predict" in code
+    magic, machine, _, kind, count = struct.unpack_from("<IIIII", code)
+    assert (magic, machine, kind) == (0xFEEDFACF, MACHO[target], 6) and b"_m_predict" in code
+    at, names = 32, []
+    for _ in range(count):
+        command, size = struct.unpack_from("<II", code, at)
+        if command in (0xC, 0xD):  # what it needs, and its own name
+            start, = struct.unpack_from("<I", code, at + 8)
+            names.append(code[at + start:at + size].rstrip(b"\0").decode())
+        at += size
+    assert sorted(names) == ["/usr/lib/libSystem.B.dylib", "@rpath/m.dylib"]
 
 
 def test_static_library_for_macos_has_an_index(made, tmp_path):
