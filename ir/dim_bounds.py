@@ -25,7 +25,7 @@ from .dim_expr import Atom, DimLike, Mono, defines, product_of, terms_of, withou
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["bounds", "at_least", "samples"]
+__all__ = ["bounds", "at_least", "no_less", "samples"]
 
 Poly: TypeAlias = dict[Mono, int]
 Estimate: TypeAlias = tuple[Poly, int]  # a polynomial, and what it is divided by, which is 1 or more
@@ -59,6 +59,13 @@ def at_least(d: DimLike, least: int) -> bool:
     return low is not None and low >= least
 
 
+def no_less(a: DimLike, b: DimLike, sign: int = 1) -> bool:
+    """Whether `a >= sign * b` is provable. Most often it is not, which their values tell without the difference."""
+    if any(x < sign * y for x, y in zip(_sampled(a), _sampled(b), strict=True) if x is not None and y is not None):
+        return False
+    return at_least(a - sign * b, 0)
+
+
 @defines
 @lru_cache(maxsize=8192)
 def samples(d: DimLike) -> tuple[int, ...]:
@@ -66,7 +73,8 @@ def samples(d: DimLike) -> tuple[int, ...]:
     return tuple([value for value in _sampled(d) if value is not None])
 
 
-def _sampled(d: DimLike) -> list[int | None]:
+@lru_cache(maxsize=8192)
+def _sampled(d: DimLike) -> tuple[int | None, ...]:
     """The value of `d` at each of the points; None where a divisor is zero."""
     totals: list[int | None] = [0] * len(_POINTS)
     for mono, coef in terms_of(d):
@@ -75,7 +83,7 @@ def _sampled(d: DimLike) -> list[int | None]:
             values = [factor[n] for factor in factors]
             totals[n] = None if total is None or None in values else \
                 total + coef * math.prod(values)  # type: ignore[arg-type]
-    return totals
+    return tuple(totals)
 
 
 @lru_cache(maxsize=8192)

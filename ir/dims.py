@@ -15,10 +15,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any, NoReturn, SupportsIndex, TypeAlias, TypeVar
 
 from .data_class import data_class, field, replace
-from .dim_bounds import at_least, bounds
+from .dim_bounds import at_least, bounds, no_less
 from .dim_expr import Dim, DimLike, ceil_div, defines, maximum, minimum, symbol, terms_of
 from .dim_text import parse
 
@@ -137,12 +138,14 @@ def _decided(kind: str, d: DimLike) -> bool | None:
     return zero if zero is None or kind == "zero" else not zero
 
 
+@lru_cache(maxsize=8192)
 def _decide_not_negative(d: DimLike) -> bool | None:
     if at_least(d, 0):
         return True
     return False if at_least(-d, 1) else None
 
 
+@lru_cache(maxsize=8192)
 def _decide_zero(d: DimLike) -> bool | None:
     if at_least(d, 1) or at_least(-d, 1):
         return False
@@ -208,9 +211,16 @@ class GuardRecorder(list[Guard]):
         self.origin: Callable[[], Any] | None = None  # tells what makes an assumption
         self._solved: dict[str, DimLike] = {}
         self._facts: list[tuple[str, DimLike]] = []
+        self._answers: dict[tuple[str, DimLike], bool | None] = {}  # of `known`, until there is another guard
 
     def known(self, kind: str, d: DimLike) -> bool | None:
         """The answer that bounds and the recorded guards give; None for no answer."""
+        key = kind, d
+        if key not in self._answers:
+            self._answers[key] = self._answer(kind, d)
+        return self._answers[key]
+
+    def _answer(self, kind: str, d: DimLike) -> bool | None:
         answer = _decided(kind, d)
         if answer is not None:
             return answer
@@ -229,6 +239,7 @@ class GuardRecorder(list[Guard]):
         if self.origin is not None and guard.origin is None:
             guard = replace(guard, origin=self.origin())
         self.append(guard)
+        self._answers.clear()
         kind, d = _question(guard.left, guard.op, guard.right)
         d = _replaced(d, self._solved)
         solution = _solved_for_symbol(d) if kind == "zero" else None
@@ -243,8 +254,7 @@ class GuardRecorder(list[Guard]):
         if type(d) is int:
             return _decided(kind, d) is True
         if kind == "not negative":
-            return any(at_least(d - f, 0) or (k == "zero" and at_least(d + f, 0))
-                       for k, f in self._facts if k != "not zero")
+            return any(no_less(d, f) or (k == "zero" and no_less(d, f, -1)) for k, f in self._facts if k != "not zero")
         if any(k == kind and _proportional(d, f) for k, f in self._facts):
             return True
         if kind == "zero":
