@@ -69,10 +69,13 @@ _SHORT = 8  # vectors that a loop of known length may be written as
 
 @apart
 def compile_kernel(kernel: Kernel, name: str) -> bytes:
-    """An object file with `kernel` as its one function, the symbol `name`; its pointers may lead to the same memory."""
+    """An object file with `kernel` as its one function, the symbol `name`; its pointers may lead to the same memory.
+
+    The first call of an op waits for it, so it is emitted quickly (docs/performance.md says what that costs).
+    """
     module = ir.Module()
     emit_kernel(module, kernel, name, apart=False)
-    return llvm_module.object_code(llvm_module.optimise(module))
+    return llvm_module.object_code(llvm_module.optimise(module), quick=True)
 
 
 def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = False, short: bool = False,

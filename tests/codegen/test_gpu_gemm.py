@@ -181,8 +181,8 @@ def test_which_tiles_are_chosen() -> None:
 
 
 # -- code -------------------------------------------------------------------------------------------------------
-# All tiles of two dtypes, and for each of the others some, which are other ones from dtype to dtype.
-ASSEMBLED = [one for n, one in enumerate(EVERY) if one[0] in (dt.float32, dt.float64) or n % 5 in (0, 2)]
+# All tiles of float32, and for each of the others some, which are other ones from dtype to dtype.
+ASSEMBLED = [one for n, one in enumerate(EVERY) if one[0] is dt.float32 or n % 4 == 1]
 
 
 @pytest.mark.parametrize(("dtype", "shape", "architecture"),
