@@ -1,8 +1,8 @@
 """Loop nests that read or write at places given as data: gather, scatter, coordinates, where a condition holds.
 
-Every index is checked where it is used, and what is out of range is neither read nor written. Gathers split the rows of
-the result between threads. Scatters split the elements of a slice, and each thread goes through all updates in order:
-so an element gets its updates in one order, whatever the number of threads.
+Every index is checked before it is used, and what is out of range is neither read nor written. Gathers split the rows
+of the result between threads. Scatters split the elements of a slice, and each thread goes through all updates in
+order: so an element gets its updates in one order, whatever the number of threads.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from twofold.codegen.loop import Kernel, LoopBuilder
+from twofold.codegen.loop import Kernel, LoopBuilder, Pointer
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar
@@ -44,7 +44,8 @@ def gather_rows(unit: DType, index: DType, flat: bool, single: bool) -> Kernel:
         unit: element type of x, a plain one of its size.
         index: type of the indices.
         flat: there is one g.
-        single: a row is one element.
+        single: a row is one element. All indices of a run are checked before any is used then, so that neither loop
+            waits for the other.
     """
     b = LoopBuilder(f"gather {unit.short} {index.short}{' flat' * flat}{' single' * single}")
     out, x, indices = b.pointer("out", unit), b.pointer("x", unit), b.pointer("indices", index)
@@ -52,9 +53,6 @@ def gather_rows(unit: DType, index: DType, flat: bool, single: bool) -> Kernel:
 
     def copy(place: Scalar, origin: Scalar | int, at: Scalar) -> None:
         picked = b.cast(b.load(indices, at), dt.int64)
-        if single:  # one read too many costs less than a branch, and index 0 exists
-            b.store(out, place, b.load(x, b.select(checked(b, picked, size), picked, 0) + origin))
-            return
         ok = _within(b, picked, size)
         b.check(b.or_(ok, b.eq(row, 0)), OUT_OF_RANGE)  # where there is nothing to be picked, no index is wrong
         with b.if_(ok):
@@ -62,17 +60,36 @@ def gather_rows(unit: DType, index: DType, flat: bool, single: bool) -> Kernel:
             with b.for_(0, row) as i:
                 b.store(out, to + i, b.load(x, source + i))
 
+    def rows(lo: Scalar, hi: Scalar, begin: Scalar | int, origin: Scalar | int, first: Scalar | int) -> None:
+        """Gathers for the indices from `first` + lo to `first` + hi, to the places as far behind `begin`."""
+        if not single:
+            with b.for_(lo, hi) as j:
+                copy(begin + j, origin, first + j)
+            return
+        ok = _all_within(b, indices, first + lo, first + hi, size)
+        b.check(ok, OUT_OF_RANGE)
+        with b.if_(ok), b.for_(lo, hi) as j:
+            b.store(out, begin + j, b.load(x, b.cast(b.load(indices, first + j), dt.int64) + origin))
+
     if flat:
-        with b.for_(b.start, b.stop) as place:
-            copy(place, 0, place)
+        rows(b.start, b.stop, 0, 0, 0)
         return b.finish()
     with b.for_(b.idiv(b.start, count), b.idiv(b.stop + (count - 1), count)) as group:
         begin = group * count
         lo, hi = b.maximum(b.start - begin, 0), b.minimum(b.stop - begin, count)
-        first, origin = b.idiv(group, outer) * count, group * size
-        with b.for_(lo, hi) as j:
-            copy(begin + j, origin, first + j)
+        rows(lo, hi, begin, group * size, b.idiv(group, outer) * count)
     return b.finish()
+
+
+def _all_within(b: LoopBuilder, indices: Pointer, start: Scalar, stop: Scalar, size: Scalar) -> Scalar:
+    """Whether all of some indices are from 0 to below `size`. As unsigned numbers negative ones are the largest, so
+    that the largest index tells, and vectors of them are looked at together."""
+    unsigned = dt.uint32 if indices.dtype.size == 4 else dt.uint64
+    largest = b.local(b.const(0, unsigned))
+    with b.for_(start, stop) as j:
+        index = b.load(indices, j)
+        largest.set(b.maximum(largest.get(), b.cast(index, unsigned)))
+    return b.or_(b.le(stop, start), b.lt(b.cast(largest.get(), dt.uint64), b.cast(size, dt.uint64)))
 
 
 COMBINE = {

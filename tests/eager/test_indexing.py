@@ -79,6 +79,23 @@ def test_a_bad_index_is_found_among_many() -> None:
         tf.gather(LARGE, i)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int16, np.int32, np.int64])
+@pytest.mark.parametrize("batches", [0, 1])
+def test_single_elements_are_gathered_for_good_indices_alone(dtype: type, batches: int) -> None:
+    """Along the last axis: each index is looked at, in vectors and in what is left of them, and the ends of types."""
+    x, rows = LARGE[:3, :7], 3 if batches else 1
+    good = RNG.integers(0, 7, (rows, 67)).astype(dtype)
+    i = good if batches else good[0]
+    want = np.take_along_axis(x, good.astype(int), 1) if batches else np.take(x, i, 1)
+    assert np.array_equal(tf.gather(x, i, axis=1, batch_dims=batches), want)
+    ends = np.iinfo(dtype)
+    for place, bad in itertools.product((0, 15, 16, 63, 66), {max(ends.min, -1), 7, ends.min, ends.max} - {0}):
+        wrong = good.copy()
+        wrong[-1, place] = bad
+        with pytest.raises(tf.errors.InvalidArgumentError, match=rf"{place}\] = {bad} is not in \[0, 7\)"):
+            tf.gather(x, wrong if batches else wrong[0], axis=1, batch_dims=batches)
+
+
 def test_large_scatters_add_in_order() -> None:
     """The same bits as adding one row after the other, whatever the number of threads."""
     i = RNG.integers(0, 50, 400)
