@@ -249,11 +249,25 @@ def _cast(b: ir.IRBuilder, args: _Values, dtype: DType, out: DType) -> ir.Value:
     if out.is_floating:
         return b.sitofp(x, to) if dtype.kind == "i" else b.uitofp(x, to)
     if dtype.is_floating:
-        name = "llvm.fptoui.sat" if out.is_unsigned else "llvm.fptosi.sat"
-        return _intrinsic(b, name, to, args, (to, x.type))
+        if targets.current().saturates:
+            name = "llvm.fptoui.sat" if out.is_unsigned else "llvm.fptosi.sat"
+            return _intrinsic(b, name, to, args, (to, x.type))
+        return _saturated(b, x, to, out)
     if out.size < dtype.size or out.is_bool:
         return b.trunc(x, to)
     return b.sext(x, to) if dtype.kind == "i" else b.zext(x, to)
+
+
+def _saturated(b: ir.IRBuilder, x: ir.Value, to: ir.Type, out: DType) -> ir.Value:
+    """What the saturating intrinsic gives, for processors without such an instruction: LLVM would take one element of a
+    vector after the other."""
+    bits = 8 * out.size
+    low, high = (0.0, 2.0**bits) if out.is_unsigned else (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1))
+    small, large = b.fcmp_ordered("<", x, x.type(low)), b.fcmp_ordered(">=", x, x.type(high))
+    inside = b.and_(b.fcmp_ordered(">=", x, x.type(low)), b.fcmp_ordered("<", x, x.type(high)))
+    inner = b.select(inside, x, x.type(0.0))
+    value = b.fptoui(inner, to) if out.is_unsigned else b.fptosi(inner, to)
+    return b.select(large, to(out.max), b.select(small, to(out.min), value))
 
 
 def _bitcast(b: ir.IRBuilder, args: _Values, dtype: DType, out: DType) -> ir.Value:

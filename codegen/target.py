@@ -128,6 +128,11 @@ class Target:
         return self.triple.startswith("nvptx")
 
     @property
+    def saturates(self) -> bool:
+        """Whether instructions that make integers of floats saturate: those of x86-64 do not."""
+        return not (self.triple or architecture()).startswith("x86_64")
+
+    @property
     def by_lane(self) -> bool:
         """Whether a multiply-add takes one lane of a vector for all: those of NEON do."""
         return self.registers_only and not self.granules
