@@ -106,21 +106,30 @@ def sort(x: AnyTensor, *, descending: bool = False) -> AnyTensor:
 
 # -- the largest --------------------------------------------------------------------------------------
 def _top_k_host(a: np.ndarray, k: int, index_type: DType) -> tuple[np.ndarray, np.ndarray]:
-    """All are sorted where k is a good part of them; else the largest are picked out first.
-
-    What equals the smallest one picked may have been left out by chance, so ties there are settled by a full sort.
-    """
+    """All are sorted where k is a good part of them, or NaN is among the largest; else the largest are picked out
+    first, of those that equal the smallest one picked the first."""
     n = a.shape[-1]
-    if 8 * k < n and a.dtype.kind in "iu":
+    if 0 < 8 * k < n and a.dtype.kind in "iuf":
         rows = a.reshape(-1, n)
-        bound = np.partition(rows, n - k, axis=-1)[:, n - k, None] if k else None
-        if k and (np.count_nonzero(rows >= bound, axis=-1) == k).all():
-            places = np.nonzero(rows >= bound)[1].reshape(*a.shape[:-1], k)
+        largest = np.partition(rows, n - k, axis=-1)[:, n - k:]
+        if a.dtype.kind != "f" or not np.isnan(largest).any():
+            places = np.nonzero(_largest(rows, largest[:, :1], k))[1].reshape(*a.shape[:-1], k)
             picked = np.take_along_axis(a, places, -1)
             order = _order(picked, True)
             return np.take_along_axis(picked, order, -1), np.take_along_axis(places, order, -1)
     order = _order(a, True)[..., :k]
     return np.take_along_axis(a, order, -1), order
+
+
+def _largest(rows: np.ndarray, bound: np.ndarray, k: int) -> np.ndarray:
+    """Which are the `k` largest of each row, of which `bound` is the smallest."""
+    taken = rows >= bound
+    ties = np.count_nonzero(taken, axis=-1) > k
+    if ties.any():
+        above, equal = rows[ties] > bound[ties], rows[ties] == bound[ties]
+        missing = k - np.count_nonzero(above, axis=-1)[:, None]
+        taken[ties] = above | equal & (np.cumsum(equal, axis=-1) <= missing)
+    return taken
 
 
 def _top_k_infer(op: Op, x: Spec, *, k: int, index_type: DType) -> tuple[Spec, Spec]:
