@@ -170,13 +170,31 @@ def top_k(x: AnyTensor, *, k: int, index_type: DType = dt.int32) -> tuple[AnyTen
 
 
 # -- distinct values ----------------------------------------------------------------------------------
+_OF_SIZE = 4  # a table may have that many places for each element
+
+
 def _unique_host(a: np.ndarray, out_idx: DType) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Integers that lie close together are looked up in a table, others are sorted."""
+    if a.dtype.kind in "iu" and a.size and int(a.max()) - int(a.min()) < _OF_SIZE * a.size:
+        return _unique_by_table(a)
     _, first, inverse, counts = np.unique(_comparable(a), return_index=True, return_inverse=True, return_counts=True,
                                           equal_nan=False)
     order = np.argsort(first, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return a[first[order]], rank[inverse.reshape(-1)], counts[order]
+
+
+def _unique_by_table(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    low = a.min()
+    place = (a - low if a.dtype.kind == "u" else a.astype(np.int64) - int(low)).astype(np.intp)
+    first = np.full(int(place.max()) + 1, -1, np.intp)
+    first[place[::-1]] = np.arange(a.size - 1, -1, -1)  # of equal places the last one written stays, the first element
+    firsts = np.sort(first[first >= 0])
+    values = a[firsts]
+    rank = first  # of a value, by its place
+    rank[place[firsts]] = np.arange(len(firsts))
+    return values, rank[place], np.bincount(rank[place], minlength=len(firsts))
 
 
 def _unique_infer(op: Op, x: Spec, *, out_idx: DType) -> tuple[Spec, Spec, Spec]:
