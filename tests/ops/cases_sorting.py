@@ -72,7 +72,8 @@ def sorting():
     yield Case("top_k", "nn.top_k", [(2, 1000)], largest, dtypes=dt.INTEGER, kwargs={"k": 5}, domain=(-10**9, 10**9),
                grad=False)
     yield Case("unique", "unique", [[(12,)], [(0,)], [(1,)]], distinct, dtypes=ORDERED, domain=(-3, 3), grad=False)
-    yield Case("unique", "unique", [(12,)], distinct, dtypes={dt.int32, dt.int64, dt.uint32}, domain=(0, 10**9), grad=False)
+    yield Case("unique", "unique", [(12,)], distinct, dtypes={dt.int32, dt.int64, dt.uint32}, domain=(0, 10**9),
+               grad=False)
     yield Case("unique", "unique_with_counts", [[(30,)]], lambda x: distinct(x, True), dtypes=dt.INTEGER,
                domain=(-3, 3), grad=False)
     for side in ("left", "right"):
