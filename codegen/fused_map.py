@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from twofold.ir import dims as dm
+from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.scalar import Scalar
@@ -17,6 +18,8 @@ from .target import Caches
 from .units import FusionItem, Group, Source
 
 __all__ = ["Map"]
+
+_SHORT = 32  # elements of a row below which beginning and ending a loop costs as much as they do
 
 
 def _turned(dims: Dimensions, tall: int) -> int | None:
@@ -31,14 +34,22 @@ def _turned(dims: Dimensions, tall: int) -> int | None:
     return None
 
 
-def _rows(space: Sequence[DimLike], places: Sequence[tuple[g.Value, Layout]]) -> list[Rows]:
-    """How a kernel whose range counts the elements of `space` goes over rows, which the first axes number, one that is
-    no single one or more of them; `places` are where its elements lie in memory."""
+def _rows(space: Sequence[DimLike], each: int, places: Sequence[tuple[g.Value, Layout]]) -> list[Rows]:
+    """How a kernel whose range counts the elements of `space`, so many `each` time, goes over rows, which the first
+    axes number, one that is no single one or more of them; `places` are where its elements lie in memory."""
     first = next((n for n, size in enumerate(space) if isinstance(size, Dim) or size != 1), None)
     if first is None:
         return []
-    return [Rows(dm.numel(space[:axes]), 1, dm.numel(space[axes:]), spans_of(places, axes))
-            for axes in range(first + 1, max(len(space), first + 2))]
+    end = next(n for n in reversed(range(len(space) + 1)) if dm.numel(space[n:]) == each)
+    return [Rows(dm.numel(space[:axes]), 1, dm.numel(space[axes:end]), spans_of(places, axes))
+            for axes in range(first + 1, max(len(space), first + 2)) if axes <= end]
+
+
+def _short(space: Sequence[DimLike], length: DimLike) -> int:
+    """The length of rows where they are short, and those of the last axis, which others may go over one by one; else
+    0."""
+    last = next((size for size in reversed(space) if isinstance(size, Dim) or size != 1), None)
+    return 0 if isinstance(length, Dim) or length > _SHORT or length != last else length
 
 
 class Map(GroupKernel):
@@ -62,21 +73,33 @@ class Map(GroupKernel):
         layouts = [*[s.layout for s in sources], *[dense if p is None else p.layout for p in parts]]
         dims = merged(space, [la.strides for la in layouts])
         total = dm.numel(space)
+        each = 1  # elements of an iteration
         if len(dims) < 2:
             steps = dims[0][1] if dims else (0,) * len(layouts)
             self.rows(None, steps, sources, items, self.b.start, self.b.stop)
         elif (down := _turned(dims, self.caches.tile[0])) is not None:
             return self.tiles(dims, down, sources, items)
+        elif short := _short(space, dims[-1][0]):
+            each, total = short, dm.numel([size for size, _ in dims[:-1]])
+            self.short_rows(dims, sources, items)
         else:
             self.boxes(dims, sources, items)
-        weight = 1 + self.instructions() // 8
+        weight = each * (1 + self.instructions() // 8)
         kernel = self.b.done(self.group.items, total, weight)
         written = [v if p is None else p.base for v, p in zip(self.stored, parts, strict=True)]
-        kernel.rows = _rows(space, list(zip([*[s.base for s in sources], *written], layouts, strict=True)))
+        kernel.rows = _rows(space, each, list(zip([*[s.base for s in sources], *written], layouts, strict=True)))
         return kernel
 
     def instructions(self) -> int:
         return loop.instruction_count(self.b._blocks[0])
+
+    def short_rows(self, dims: Dimensions, sources: list[Source], items: list[FusionItem]) -> None:
+        """Rows of the last dimension, whose length is known; the range counts rows."""
+        b, outer = self.b, dims[:-1]
+        with b.for_(b.start, b.stop) as row:
+            coords = b.split(row, [size for size, _ in outer])
+            starts = [b.affine(None, coords, [steps[n] for _, steps in outer]) for n in range(len(dims[0][1]))]
+            self.rows(starts, dims[-1][1], sources, items, b.const(0, dt.int64), b.number(dims[-1][0]))
 
     def boxes(self, dims: Dimensions, sources: list[Source], items: list[FusionItem]) -> None:
         """Rows of the last dimension; the range counts elements, and may begin and end inside a row."""

@@ -47,10 +47,10 @@ plan chain {
   arena 2048 bytes
   %5: f32[64,8] at 0 in steps 0-2 holds matmul, relu
   0: %5 = gemm/float32/tall(%0, %1; 0, 64, 8, 32, 8, 32, 1, 8, 1, 66, 16, 0) over 1 x 1024
-  1: %5 = add_relu(%5, %2) over 512 x 3
+  1: %5 = add_relu(%5, %2) over 64 x 8
   2: %3 = softmax f32(%3, %5; 8) over 64 x 128
   3: %4 = reduce_sum(%3) over 1 x 129
-  work 10881
+  work 9857
 }""")
 
 
@@ -236,8 +236,8 @@ plan parts {
   %4: f32[3] is constant 0
   0: %2 = exp_part(%0) over 6 x 5
   1: %2[6:] = part(%1) over 12 x 1
-  2: %3 = add(%2, %4) over 18 x 2
-  work 78
+  2: %3 = add(%2, %4) over 6 x 3
+  work 60
 }""")
 
 
@@ -313,7 +313,7 @@ over 1 x 24576
   1: %16 = gemm/float32/tall(%15, %4; 0, 32, 64, 128, 64, 128, 1, 64, 1, 36, 64, 0) over 1 x 16384
   2: %16 = add_relu(%16, %5) over 2048 x 3
   3: %17 = gemm/float32/tall(%16, %6; 0, 32, 10, 64, 10, 64, 1, 10, 1, 36, 16, 0) over 1 x 1280
-  4: %17 = add(%17, %7) over 320 x 2
+  4: %17 = add(%17, %7) over 32 x 10
   5: %18 = cross_entropy f32 i32(%17, %1; 10) over 32 x 160, checks a label is outside of the valid range [0, number \
 of classes).
   6: %14 = reduce_mean(%18) over 1 x 33
@@ -335,7 +335,7 @@ of classes).
   20: %11, %5 = multiply_add_multiply_subtract(%11, %26, %5) over 64 x 1
   21: %12, %6 = multiply_add_multiply_subtract(%12, %24, %6) over 640 x 1
   22: %13, %7 = multiply_add_multiply_subtract(%13, %22, %7) over 10 x 1
-  work 148159
+  work 147839
 }
 """
 
