@@ -46,7 +46,7 @@ def _pool(p: Placer) -> None:
     place_pool(p, _POOLS, _of_common_pixels, by_elements=False)
 
 
-def place_pool(p: Placer, kernels: Mapping[str, Callable[[DType], Kernel]],
+def place_pool(p: Placer, kernels: Mapping[str, Callable[..., Kernel]],
                of_common_pixels: Callable[[Placer, Geometry, Source, Source], None], by_elements: bool) -> None:
     """Places pooling or a gradient of it, as a backend does.
 
@@ -54,7 +54,8 @@ def place_pool(p: Placer, kernels: Mapping[str, Callable[[DType], Kernel]],
         kernels: by the name of the op.
         of_common_pixels: `of_common_pixels(p, window, ct, x)` places the gradient for the largest elements where a
             pixel may be in no window, or in several.
-        by_elements: whether ranges of kernels count elements, rather than places or pixels.
+        by_elements: whether ranges of kernels count elements, rather than places or pixels, which go over all channels
+            of a window; then few taps are written out.
     """
     name, compute = p.node.op.name, p.operands[-1].base.dtype.compute
     operands = [p.dense(s, compute) for s in p.operands]
@@ -69,7 +70,8 @@ def place_pool(p: Placer, kernels: Mapping[str, Callable[[DType], Kernel]],
     arguments = [out, *[p.at(s) for s in operands], *w.integers]
     count, work = w.pixels if name == "avg_pool_grad" else w.places, (4 if twice else 2) * w.taps
     total, weight = (count * w.channels, work) if by_elements else (count, work * w.channels)
-    p.fill([out], Run(p.kernel(kernels[name], compute), arguments, total, weight))
+    written = [w.window] if twice and not by_elements and w.taps <= pool.FEW else []
+    p.fill([out], Run(p.kernel(kernels[name], compute, *written), arguments, total, weight))
     p.give(out)
 
 

@@ -6,8 +6,9 @@ larger than any number. Element types are those that compute as themselves; 16-b
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from twofold.codegen.loop import Kernel, LoopBuilder, Pointer
@@ -19,9 +20,10 @@ from twofold.ir.scalar import Scalar
 from .windows import Geometry, Window, accumulate, fill
 
 __all__ = ["lowest", "leads", "maximum", "argmax", "gather", "maximum_grad", "maximum_grad_tiled", "is_tiled",
-           "average", "average_grad", "BLOCK"]
+           "average", "average_grad", "BLOCK", "FEW"]
 
 BLOCK = 32  # channels that a search for the largest element takes at a time
+FEW = 9  # taps of a window that are written out, at most
 
 
 def lowest(dtype: DType) -> float | int:
@@ -31,8 +33,12 @@ def lowest(dtype: DType) -> float | int:
 
 def leads(b: LoopBuilder, value: Scalar, best: Scalar, which: Scalar) -> Scalar:
     """Whether `value` is the first largest so far, after `best` at tap `which`, -1 where there was none."""
-    larger = b.and_(b.not_(b.ge(best, value)), b.not_(b.isnan(best)))
-    return b.or_(larger, b.lt(which, 0))
+    return b.or_(_larger(b, value, best), b.lt(which, 0))
+
+
+def _larger(b: LoopBuilder, value: Scalar, best: Scalar) -> Scalar:
+    """Whether `value` counts as larger than `best`, which comes before it."""
+    return b.and_(b.not_(b.ge(best, value)), b.not_(b.isnan(best)))
 
 
 def maximum(dtype: DType) -> Kernel:
@@ -147,18 +153,53 @@ def is_tiled(w: Geometry) -> bool:
     return all(whole) and w.strides == w.window and w.before == (0, 0, 0) and w.dilations == (1, 1, 1)
 
 
-def maximum_grad_tiled(dtype: DType) -> Kernel:
+def maximum_grad_tiled(dtype: DType, window: Sequence[int] | None = None) -> Kernel:
     """`maximum_grad` where every pixel is in one window, for output places in the range.
 
     args: addresses of the result, of `ct` and of `x`; the window.
+
+    Args:
+        window: its taps along each axis, where they are few, at most `FEW`, and known.
     """
     b = LoopBuilder(f"max_pool_grad tiled {dtype.short}")
     out, ct, x = b.pointer("out", dtype), b.pointer("ct", dtype), b.pointer("x", dtype)
     w = Window(b)
+    if window is not None:
+        which = b.scratch(dt.int32, BLOCK)
+        with b.for_(b.start, b.stop) as r:
+            image, at = w.split(r, w.outputs)
+            pixels = [w.pixel(image, at, tap)[1] * w.channels for tap in itertools.product(*map(range, window))]
+            with b.for_(0, w.channels, BLOCK) as left:
+                rest = w.channels - left
+                places = which, [pixel + left for pixel in pixels], r * w.channels + left
+                with b.if_(b.le(BLOCK, rest)):
+                    _tell_winners(b, (out, ct, x), *places, BLOCK)
+                with b.else_():
+                    _tell_winners(b, (out, ct, x), *places, rest)
+        return b.finish()
     winners = _Winners(b, w, x)
     with b.for_(b.start, b.stop) as r, winners.blocks(r) as block, winners.of(*block) as (here, place, wins):
         b.store(out, here, b.select(wins, b.load(ct, place) + 0.0, 0.0))  # a sum that begins at 0, as elsewhere
     return b.finish()
+
+
+def _tell_winners(b: LoopBuilder, memory: tuple[Pointer, Pointer, Pointer], which: Pointer, pixels: Sequence[Scalar],
+                  place: Scalar, count: Scalar | int) -> None:
+    """Writes the gradient of `count` neighbouring elements of a place to the first largest of each one's window, and
+    zeros to the others; `pixels` are where these begin. Taps are written out, and loops write one pixel each, so that
+    all become vectors."""
+    out, ct, x = memory
+    with b.for_(0, count) as c:
+        best, tap = b.load(x, pixels[0] + c), b.const(0, dt.int32)
+        for n, pixel in enumerate(pixels[1:], start=1):
+            value = b.load(x, pixel + c)
+            wins = _larger(b, value, best)
+            best, tap = b.select(wins, value, best), b.select(wins, b.const(n, dt.int32), tap)
+        b.store(which, c, tap)
+    for n, pixel in enumerate(pixels):
+        with b.for_(0, count) as c:
+            wins = b.eq(b.load(which, c), b.const(n, dt.int32))
+            b.store(out, pixel + c, b.select(wins, b.load(ct, place + c) + 0.0, 0.0))  # a sum that begins at 0
 
 
 def average(dtype: DType) -> Kernel:

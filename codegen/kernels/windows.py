@@ -15,6 +15,7 @@ from twofold.codegen.loop import LoopBuilder, Pointer
 from twofold.ir import dtypes as dt
 from twofold.ir import windows
 from twofold.ir.dims import Size, Sizes
+from twofold.ir.instructions import ScalarLike
 from twofold.ir.scalar import Scalar
 from twofold.ir.types import Attrs
 
@@ -108,7 +109,7 @@ class Window:
             pixel = above
         return pixel, at[::-1]
 
-    def pixel(self, image: Scalar, at: Sequence[Scalar], tap: Sequence[Scalar]) -> tuple[Scalar, Scalar]:
+    def pixel(self, image: Scalar, at: Sequence[Scalar], tap: Sequence[ScalarLike]) -> tuple[Scalar, Scalar]:
         """Whether a tap of the window of output place `at` is inside the input, and the number of the pixel there."""
         b = self.b
         inside, pixel = b.const(True, dt.bool_), image
