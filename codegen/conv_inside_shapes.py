@@ -38,11 +38,12 @@ MOST_IMAGES = 16  # of a box, whose places beside each other are the rows of til
 _FEWEST = 8
 _PLACES = 14  # of a line, in a box
 _WORTH = 0.93  # of the products, at most, that are not those of padding
+_COPY = 1.5  # multiply-adds of a vector that copying an element, to lay zeros around images, takes the other kernel
 
 
 def suits(w: Geometry, outputs: int, groups: int, dtype: DType) -> bool:
-    """Whether there are several images, padding is worth leaving out, and tiles of few rows, as images part them, have
-    two vectors of outputs: sums of one alone would wait for each other."""
+    """Whether there are several images, padding is worth leaving out, with what copying images takes, and tiles of few
+    rows, as images part them, have two vectors of outputs: sums of one alone would wait for each other."""
     if isinstance(w.images, Dim) or any(isinstance(n, Dim) for n in (*w.sizes, *w.outputs, *w.before)):
         return False
     shape = tiling(dtype)
@@ -51,7 +52,9 @@ def suits(w: Geometry, outputs: int, groups: int, dtype: DType) -> bool:
     inside = math.prod(_inside(*axis) for axis in zip(w.sizes, w.outputs, w.window, w.strides, w.dilations, w.before,
                                                       strict=True))
     taken = _rows(w.images, _images(w.images, shape), shape)
-    return inside * taken <= _WORTH * math.prod(w.outputs) * w.taps * w.images
+    vectors = -(-outputs // (groups * shape.lanes))
+    copy = _COPY if w.channels // groups >= shape.lanes else 0  # leaving out taps makes short lines of few channels
+    return inside * taken * vectors <= _WORTH * math.prod(w.outputs) * w.images * (w.taps * vectors + copy)
 
 
 def _images(count: int, shape: Tiling) -> int:

@@ -34,6 +34,12 @@ def _recorder(name: str) -> Callable[[DType, Tiling, int], Kernel]:
     if name == "inside":
         from . import conv_inside
         return conv_inside.inside
+    if name == "lines":
+        from . import conv_lines
+        return conv_lines.lines
+    if name == "line_filters":
+        from . import conv_line_filters
+        return conv_line_filters.line_filters
     if name == "narrow":
         from . import conv_narrow
         return conv_narrow.narrow

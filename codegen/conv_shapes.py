@@ -50,9 +50,9 @@ from .kernels.windows import Geometry
 from .kernels.windows import steps as steps_of
 from .target import CACHES
 
-__all__ = ["PANELS", "FORWARD", "FILTERS", "KERNELS", "PARTS", "WIDER", "NARROW", "REPEATS", "MAX_ROWS", "Cut", "Phase",
-           "FilterSteps", "symbol", "is_plain", "padded", "as_they_lie", "turned", "panel_size", "packing", "pieces",
-           "forward", "forward_heights", "backward", "filters", "filter_heights", "shares", "evenly",
+__all__ = ["PANELS", "FORWARD", "FILTERS", "KERNELS", "PARTS", "WIDER", "NARROW", "LINES", "REPEATS", "MAX_ROWS", "Cut",
+           "Phase", "FilterSteps", "symbol", "is_plain", "padded", "as_they_lie", "turned", "panel_size", "packing",
+           "pieces", "forward", "forward_heights", "backward", "filters", "filter_heights", "shares", "evenly",
            "place_weight"]
 
 _WINDOW = ("length", "lines_y", "lines_x", "line_z", "line_y", "line_x", "out_z", "out_y", "out_x",
@@ -66,13 +66,15 @@ FORWARD = ("out", "x", "b", "work", "mode", *_FILTERS, *_WINDOW, "groups", "held
 FILTERS = ("out", "x", "b", "n", "ldb", "lines", *_WINDOW, "places", "ldo", "shares", "groups", "splits", "pieces",
            "cuts", "share", "inner")
 NARROW = (1, 2, 3, 4, 6, 8)  # outputs that tiles of `conv_narrow.py` have
+LINES = (3, 5)  # taps along a line that tiles of `conv_lines.py` have
 REPEATS = (1, 2, 4, 8)  # elements of a window that vectors of `conv_grouped.py` take
 # Kernels by how many vectors of columns their tiles have at most, one of which suffices for few outputs; or how many
-# columns, or elements of a window in a vector.
+# columns, taps along a line, or elements of a window in a vector.
 KERNELS = {**{f"{name}_{vectors}": (name, vectors) for name in ("forward", "filters") for vectors in (1, VECTORS)},
            f"inside_{VECTORS}": ("inside", VECTORS),
            **{name: (name, VECTORS) for name in ("panels", "depthwise", "depthwise_phases", "depthwise_filters")},
            **{f"narrow_{columns}": ("narrow", columns) for columns in NARROW},
+           **{f"{name}_{taps}": (name, taps) for name in ("lines", "line_filters") for taps in LINES},
            **{f"grouped_filters_{repeats}": ("grouped_filters", repeats) for repeats in REPEATS}}
 PARTS = {name: (name,) for name in KERNELS}
 # Those for few outputs, and those for many, which take few too.

@@ -11,6 +11,7 @@ from typing import Any
 from twofold.codegen import conv_depthwise_shapes as of_channels
 from twofold.codegen import conv_grouped_shapes as grouped
 from twofold.codegen import conv_inside_shapes as inside
+from twofold.codegen import conv_lines_shapes as lines
 from twofold.codegen import conv_narrow_shapes as narrow
 from twofold.codegen import conv_shapes as shapes
 from twofold.codegen import gemm_shapes as gemm
@@ -231,6 +232,9 @@ def _windows(w: Geometry, outputs: int, groups: int, dtype: DType, *where: Any) 
     operands = (w, outputs, groups, dtype, lying, pixels, _threads())
     if narrow.suits(w, outputs, groups, dtype):
         return [narrow.forward(*operands)]
+    if lines.suits(w, outputs, groups, dtype):
+        cut = lines.forward(*operands)
+        return [cut] if shapes.padded(w) is None else [cut, shapes.forward(*operands, unless=True)]
     if inside.suits(w, outputs, groups, dtype):
         return [inside.forward(*operands), shapes.forward(*operands, unless=True)]
     return [shapes.forward(*operands)]
@@ -266,8 +270,8 @@ def _filter_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) 
     out = p.target(compute)
     single = _number(count) and count == 1
     parts = out if single else g.Value((count, *filters), compute)
-    cut = (grouped if in_groups else shapes).filters(w, outputs, groups, count, compute, _threads())
-    p.fill([parts], *_cut(parts, x, ct, cut))
+    of = grouped if in_groups else lines if lines.suits_filters(w, outputs, groups, compute) else shapes
+    p.fill([parts], *_cut(parts, x, ct, of.filters(w, outputs, groups, count, compute, _threads())))
     if not single:
         size = math.prod(filters)
         p.fill([out], Run(p.kernel(convolution.add_up, compute), [out, parts, count, size], size, count))

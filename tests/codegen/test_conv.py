@@ -14,6 +14,7 @@ from twofold.codegen import (
     conv,
     conv_grouped_shapes,
     conv_inside_shapes,
+    conv_lines_shapes,
     conv_narrow_shapes,
     conv_shapes,
     gemm,
@@ -67,6 +68,12 @@ SMALL = [
     (8, (3, 3), 70, 33, 1, (5, 5), (1, 1), (1, 1)),  # blocks of the sum of which nothing lies inside
     (12, (2, 3, 4), 9, 33, 1, (3, 3, 3), (1, 2, 1), (1, 1, 1)),
 ]
+# Several images and outputs for a part of a vector, in that form
+LINES = [
+    (10, (6, 40), 3, 8, 1, (3, 3), (1, 1), (1, 1)),  # more images than a tile takes, lines in two runs
+    (9, (5, 5, 10), 2, 7, 1, (3, 1, 5), (1, 2, 1), (2, 1, 1)),
+    (8, (12,), 9, 7, 1, (3,), (1,), (1,)),
+]
 ids = {"ids": lambda v: getattr(v, "name", None)}
 
 
@@ -110,7 +117,8 @@ def test_a_convolution_is_the_product_of_its_windows_to_the_bit(case, dtype):
 
 
 @pytest.mark.parametrize("dtype", FLOATS, **ids)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [*CASES, *[(*case[:4], *case[5:]) for case in LINES],
+                                  (3, (8, 19), 2, 5, (3, 3), (1, 1), (1, 1))])  # a block ends one place into a line
 def test_the_gradient_of_filters_is_summed_in_shares(case, dtype):
     x, w, ct, window = drawn(case, dtype)
     rows, outputs = rows_of(x, *case[4:]), ct.reshape(-1, ct.shape[-1])
@@ -212,11 +220,11 @@ def test_few_outputs_are_the_product_of_their_windows_to_the_bit(case, padding, 
 
 
 @pytest.mark.parametrize("dtype", FLOATS, **ids)
-@pytest.mark.parametrize("case", SMALL)
-def test_what_padding_would_be_multiplied_with_changes_nothing_but_where_it_is_not_finite(case, dtype):
+@pytest.mark.parametrize(("shapes", "case"), [*[(conv_inside_shapes, case) for case in SMALL],
+                                              *[(conv_lines_shapes, case) for case in LINES]])
+def test_what_padding_would_be_multiplied_with_changes_nothing_but_where_it_is_not_finite(shapes, case, dtype):
     x, w, expected, window = drawn_narrow(case, dtype, "SAME")
-    assert conv_inside_shapes.suits(geometry(x.shape, expected.shape[1:-1], w.shape[:-2], window), w.shape[-1], case[4],
-                                    dtype)
+    assert shapes.suits(geometry(x.shape, expected.shape[1:-1], w.shape[:-2], window), w.shape[-1], case[4], dtype)
     before = tf.config.threading.get_intra_op_parallelism_threads()
     for threads in (1, 2, 3):
         tf.config.threading.set_intra_op_parallelism_threads(threads)
@@ -233,6 +241,19 @@ def test_what_padding_would_be_multiplied_with_changes_nothing_but_where_it_is_n
         grad = functools.partial(ops.conv_input_grad, input_shape=x.shape[1:], **window)
         one_by_one = [grad(tf.constant(ct[n:n + 1]), tf.constant(w)).numpy() for n in range(case[0])]
         np.testing.assert_array_equal(grad(tf.constant(ct), tf.constant(w)).numpy(), np.concatenate(one_by_one))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, **ids)
+def test_pixels_that_no_place_of_a_strided_convolution_reads_have_no_gradient(dtype):
+    """Of several images at once: for every other line a window of two lines, for the others one of one; for the last
+    line none."""
+    x, w, expected, window = drawn_narrow((9, (6, 11), 8, 5, 1, (3, 3), (2, 1), (1, 1)), dtype, "VALID")
+    ct = draw(2, *expected.shape, dtype=dtype)
+    grad = functools.partial(ops.conv_input_grad, input_shape=x.shape[1:], **window)
+    one_by_one = [grad(tf.constant(ct[n:n + 1]), tf.constant(w)).numpy() for n in range(len(x))]
+    result = grad(tf.constant(ct), tf.constant(w)).numpy()
+    np.testing.assert_array_equal(result, np.concatenate(one_by_one))
+    assert not result[:, -1].any()
 
 
 @pytest.mark.parametrize("dtype", FLOATS, **ids)
@@ -377,18 +398,20 @@ def test_groups_in_lockstep_give_the_same_bits(shape, monkeypatch):
 @pytest.mark.parametrize("shape", [gemm.Tiling(4, (3, 2, 1), True), gemm.Tiling(8, (14, 8, 4), True),
                                    first_tier(gemm.Tiling(8, (14, 8, 4), True))], ids=["4", "8", "first tier"])
 @pytest.mark.parametrize("bad", [1.0, np.inf], ids=str)
-def test_small_images_in_lockstep_give_the_same_bits(bad, shape, monkeypatch):
+@pytest.mark.parametrize(("shapes", "case"), [(conv_inside_shapes, (9, (2, 3), 9, 9, 2, (3, 4), (1, 2), (1, 1))),
+                                              (conv_lines_shapes, (9, (2, 7), 5, 4, 1, (3, 3), (2, 1), (1, 1)))])
+def test_several_images_in_lockstep_give_the_same_bits(shapes, case, bad, shape, monkeypatch):
     """A kernel does nothing where another one does all, which depends on what filters are."""
-    case = (9, (2, 3), 9, 9, 2, (3, 4), (1, 2), (1, 1))
-    w = draw(1, 3, 4, 9, 18)
+    groups, outputs = case[4], case[3] * case[4]
+    w = draw(1, *case[5], case[2], outputs)
     w[0, 0, 0, 0] = bad
     x, w, expected, window = drawn_narrow(case, dt.float32, "SAME", w)
     g = geometry(x.shape, expected.shape[1:-1], w.shape[:-2], window)
     with monkeypatch.context() as patched:
-        for module in (conv_shapes, conv_inside_shapes):
+        for module in (conv_shapes, shapes):
             patched.setattr(module, "tiling", lambda _: shape)
-        inside = conv_inside_shapes.forward(g, 18, 2, dt.float32)
-        forward = conv_shapes.forward(g, 18, 2, dt.float32, unless=True)
+        inside = shapes.forward(g, outputs, groups, dt.float32)
+        forward = conv_shapes.forward(g, outputs, groups, dt.float32, unless=True)
     assert inside.packs[1:] == forward.packs[1:]
     for cut in (inside, forward):
         integers, panels, room = cut.packs
@@ -398,6 +421,21 @@ def test_small_images_in_lockstep_give_the_same_bits(bad, shape, monkeypatch):
         work = [memory(np.full(cut.work, np.nan, np.float32))] if cut is forward else []
         in_lockstep(cut, shape, out, x, right, *work, *cut.integers)
         np.testing.assert_array_equal(out, expected if (cut is inside) == (bad == 1.0) else np.full_like(out, 7))
+
+
+@pytest.mark.parametrize("shape", [gemm.Tiling(4, (6, 4, 2), True), gemm.Tiling(8, (14, 8, 4), True),
+                                   first_tier(gemm.Tiling(8, (14, 8, 4), True))], ids=["4", "8", "first tier"])
+def test_gradients_for_few_filters_in_lockstep_give_the_same_bits(shape, monkeypatch):
+    """Also where a block of places ends one place into a line."""
+    x, w, ct, window = drawn((2, (10, 19), 2, 3, (3, 3), (1, 1), (1, 1)), dt.float32)
+    g = geometry(x.shape, ct.shape[1:-1], w.shape[:-2], window)
+    with monkeypatch.context() as patched:
+        patched.setattr(conv_lines_shapes, "tiling", lambda _: shape)
+        cut = conv_lines_shapes.filters(g, w.shape[-1], 1, 1, dt.float32, 2)
+    gradient = np.full(w.shape, np.nan, np.float32)
+    in_lockstep(cut, shape, gradient, x, ct, *cut.integers)
+    expected = ops.conv_filter_grad(tf.constant(x), tf.constant(ct), filter_shape=w.shape, **window).numpy()
+    np.testing.assert_array_equal(gradient, expected)
 
 
 def memory(x, at=0):
