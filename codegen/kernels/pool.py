@@ -212,10 +212,13 @@ def average(dtype: DType) -> Kernel:
     w = Window(b)
     with b.for_(b.start, b.stop) as r:
         image, at = w.split(r, w.outputs)
-        first, count = r * w.channels, b.cast(w.count(at), dtype)
+        first, taps = r * w.channels, b.local(b.const(0, dt.int64))
         fill(b, out, first, w.channels)
-        with w.taps(image, at) as (_, pixel), b.for_(0, w.channels) as c:
-            accumulate(b, out, first + c, b.load(x, pixel * w.channels + c))
+        with w.taps(image, at) as (_, pixel):
+            taps.set(taps.get() + 1)
+            with b.for_(0, w.channels) as c:
+                accumulate(b, out, first + c, b.load(x, pixel * w.channels + c))
+        count = b.cast(b.maximum(taps.get(), 1), dtype)
         with b.for_(0, w.channels) as c:
             b.store(out, first + c, b.load(out, first + c) / count)
     return b.finish()
