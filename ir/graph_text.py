@@ -22,6 +22,8 @@ its name and does not parse. How data is spelt is in `ir/graph_literals.py`, rea
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from twofold.ir.types import Attr
 
 from . import graph as g
@@ -32,13 +34,14 @@ __all__ = ["text", "parse", "node_text", "lines_of", "GraphTextError"]
 
 
 @g.shows("text")
-def text(graph: g.Graph, locations: bool = True, defaults: bool = False, names: bool = True) -> str:
+def text(graph: g.Graph, locations: bool = True, defaults: bool | Mapping[str, Attr] = False,
+         names: bool = True) -> str:
     """The text of a graph.
 
     Args:
         graph: what to show.
         locations: whether lines end with the user's line.
-        defaults: whether attributes at their default are shown, too.
+        defaults: whether attributes at their default are shown, too; or that all are but those at these values.
         names: whether graphs and values have the user's names, on which nothing depends that is computed.
 
     >>> from twofold.ir.graph_text import parse, text
@@ -76,7 +79,8 @@ def lines_of(graph: g.Graph) -> tuple[dict[g.Value, str], dict[g.Node, str]]:
     return names, {node: _node_text(node, names) for node in graph.nodes}
 
 
-def _write(graph: g.Graph, indent: str, locations: bool, defaults: bool, named: bool, lines: list[str]) -> None:
+def _write(graph: g.Graph, indent: str, locations: bool, defaults: bool | Mapping[str, Attr], named: bool,
+           lines: list[str]) -> None:
     names: dict[g.Value, str] = {}
     heads = [_defined(v, names, f": {_spec_text(v)}", named) for v in graph.inputs]
     lines.append(f"{indent}graph {_word(graph.name) if named else 'f'}({', '.join(heads)}) {{")
@@ -95,7 +99,8 @@ def _write(graph: g.Graph, indent: str, locations: bool, defaults: bool, named: 
     lines += [f"{inner}return {results}".rstrip(), indent + "}"]
 
 
-def _node_text(node: g.Node, names: dict[g.Value, str], defaults: bool = False, named: bool = True) -> str:
+def _node_text(node: g.Node, names: dict[g.Value, str], defaults: bool | Mapping[str, Attr] = False,
+               named: bool = True) -> str:
     operands = ", ".join([names.get(v, "%?") for v in node.inputs])
     results = ", ".join([_defined(v, names, named=named) for v in node.outputs])
     left = f"{results} = " if results else ""
@@ -118,12 +123,14 @@ def _spec_text(value: g.Value) -> str:
     return f"{value.dtype.short}[{','.join([str(d) for d in value.dims])}]"
 
 
-def _attrs(node: g.Node, full: bool = False) -> str:
-    """The attributes in braces; if not `full`, without those at their default."""
+def _attrs(node: g.Node, full: bool | Mapping[str, Attr] = False) -> str:
+    """The attributes in braces; if not `full`, without those at their default, else without those at these values."""
     attrs = node.attrs
     if not attrs:
         return ""
-    defaults = {} if full or isinstance(node.op, g.Construct) else node.op.defaults
+    defaults: Mapping[str, Attr] = {}
+    if not isinstance(node.op, g.Construct) and full is not True:
+        defaults = node.op.defaults if full is False else full
     shown = [f"{_word(k)}: {attr_text(v)}" for k, v in attrs.items() if k not in defaults or _differs(v, defaults[k])]
     return f" {{{', '.join(shown)}}}" if shown else ""
 

@@ -11,6 +11,7 @@ from saved_model import cases, record
 from saved_model.hostile import rewritten
 
 import twofold as tf
+from twofold.ir.op import REGISTRY
 from twofold.saved_model import op_sets, reader
 
 GOLDEN = sorted(record.DATA.glob("golden_*"))
@@ -49,6 +50,29 @@ def test_all_ops_are_recorded():
     kept = json.loads((record.DATA / f"op_set_{op_sets.CURRENT}.json").read_text())
     new = {name for kind, ops in record.op_set().items() for name in ops if name not in kept[kind]}
     assert not new, "run: python tests/saved_model/record.py ops"
+
+
+def test_what_older_versions_do_not_know_is_written_where_it_is_used(tmp_path):
+    """Attributes that ops got later are left out at their defaults: graphs of before that are read by older versions,
+    which knew none of them."""
+    model = tf.Module()
+    model.exact = tf.function(lambda x, w: (x[0] @ x[0], tf.nn.conv1d(x, w, 1, "SAME")),
+                              input_signature=[tf.TensorSpec([2, 3, 3]), tf.TensorSpec([2, 3, 1])])
+    model.fast = tf.function(lambda x: tf.matmul(x, x, precision="fast"), input_signature=[tf.TensorSpec([3, 3])])
+    tf.saved_model.save(model, tmp_path)
+    saved = {("fast" if "precision" in text else "exact"): text
+             for path in tmp_path.glob("data-*/graphs/*.txt") for text in [path.read_text()]}
+    assert "transpose_b: false" in saved["exact"] and 'precision: "fast"' in saved["fast"]
+    loaded = tf.saved_model.load(tmp_path)
+    nodes = {name: getattr(loaded, name).get_concrete_function().graph.nodes for name in saved}
+    found = {name: {node.op.name: node.attrs["precision"] for node in nodes[name] if "precision" in node.attrs}
+             for name in nodes}
+    assert found == {"exact": {"matmul": "exact", "conv": "exact"}, "fast": {"matmul": "fast"}}
+
+
+@pytest.mark.parametrize("name", op_sets.LATER)
+def test_later_attributes_are_left_out_at_the_defaults_of_their_ops(name):
+    assert {op.defaults[name] for op in REGISTRY.values() if name in op.defaults} == {op_sets.LATER[name]}
 
 
 def test_readers_bring_older_graphs_up_to_date(tmp_path, monkeypatch):

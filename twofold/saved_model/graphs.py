@@ -1,9 +1,9 @@
 """Graphs in saved models: traced graphs as text, if they can leave the process, and reading them back.
 
-Text is that of `ir/graph_text.py`, with every attribute written out. Of the user's source a graph keeps the names of
-files without folders, line numbers, and the lines themselves, so that errors still show them. What has no text is
-refused with the user's line: calls of Python that are made while the function runs. A `tf.print` to a standard
-stream is data, and stays.
+Text is that of `ir/graph_text.py`, with every attribute written out but those that `op_sets.LATER` names at their
+default. Of the user's source a graph keeps the names of files without folders, line numbers, and the lines themselves,
+so that errors still show them. What has no text is refused with the user's line: calls of Python that are made while
+the function runs. A `tf.print` to a standard stream is data, and stays.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def graph_to_text(graph: g.Graph, sources: Sources) -> str:
             node.loc = sources.kept(node.loc)
         if "error" in node.attrs:
             node.attrs = {**node.attrs, "error": _error(node)}
-    text = graph_text.text(plain, defaults=True) + "\n"
+    text = graph_text.text(plain, defaults=op_sets.LATER) + "\n"
     again = graph_text.parse(text)
-    if graph_text.text(again, defaults=True) + "\n" != text:
+    if graph_text.text(again, defaults=op_sets.LATER) + "\n" != text:
         raise InternalError(None, None, f"the graph of {graph.name} does not read back as it was written.")
     return text
 
