@@ -198,6 +198,11 @@ class Backend(ABC):
         """The function that gives such memory, called with the same shape and dtype: for those who need it often."""
         return self.empty
 
+    def keep(self, memory: DeviceMemory) -> None:
+        """Tells that runs will be given this memory again, of whatever backend: what has to be copied may be kept for
+        as long as it lives."""
+        return  # whose memory is the host's copies nothing
+
     @abstractmethod
     def copy_to(self, array: np.ndarray) -> DeviceMemory:
         """The backend's memory with the elements of an array of the host."""

@@ -89,6 +89,10 @@ class CUDA(backend.Backend):
     def empty(self, shape: Sequence[int], dtype: np.dtype) -> DeviceArray:
         return self.gpu.empty(shape, dtype)
 
+    def keep(self, memory: np.ndarray | DeviceArray) -> None:
+        if isinstance(memory, np.ndarray) and not memory.dtype.hasobject:
+            self.gpu.keep(memory)
+
     def copy_to(self, array: np.ndarray) -> DeviceArray:
         return self.gpu.here(array)
 

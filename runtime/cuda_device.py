@@ -97,6 +97,7 @@ class Gpu:
         self._memory = locks.RLock()  # of the numbers below
         self._idle: dict[int, list[int]] = {}  # addresses by size
         self._in_use = self._peak = self._kept = 0
+        self._copies: dict[int, tuple[weakref.ref[np.ndarray], DeviceArray]] = {}  # of arrays of the host, by identity
         with self:
             for stream in (self.stream, self.copies, self.recording):
                 driver.cuStreamCreate(ctypes.byref(stream), _APART)
@@ -367,7 +368,16 @@ class Gpu:
         """An array of any device as one of this GPU: itself, or a copy."""
         if isinstance(memory, DeviceArray):
             return memory if memory.gpu is self else self.copied(memory)
-        return self.copy_to(memory)
+        kept = self._copies.get(id(memory))
+        return self.copy_to(memory) if kept is None else kept[1]
+
+    def keep(self, memory: Any) -> DeviceArray:
+        """As `here`; of an array of the host the copy is kept, and serves whoever asks, for as long as the array lives.
+        The array must not be written any more."""
+        here, key = self.here(memory), id(memory)
+        if isinstance(memory, np.ndarray) and key not in self._copies:
+            self._copies[key] = weakref.ref(memory, lambda _: self._copies.pop(key, None)), here
+        return here
 
     # -- work -------------------------------------------------------------------------------------
     def copying(self, what: str, size: int, stream: ctypes.c_void_p) -> AbstractContextManager[None]:

@@ -155,7 +155,7 @@ def placed_call(traced: Traced, args: Args, leaves: Sequence[Tensor]) -> PlacedC
     sizes: dict[str, Any] = {}
     for value, m in zip(traced.graph.inputs, memory, strict=True):
         bind_sizes(value.dims, m.shape, sizes)
-    held = [backend.gpu.here(m) if isinstance(c, Tensor) else None
+    held = [backend.gpu.keep(m) if isinstance(c, Tensor) else None
             for c, m in zip(traced.captures, memory[len(leaves):], strict=True)]
     asked = all(isinstance(m, np.ndarray) for m in memory)
     return PlacedCall(traced, program.sized(sizes), [_argument(a) for a in args], held, asked)

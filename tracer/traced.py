@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
-from twofold.eager import convert, record
+from twofold.eager import convert, executing, record
 from twofold.eager.tensor import Tensor, alias, beside
 from twofold.eager.variable import Variable
 from twofold.ir import dims as dm
@@ -183,12 +183,22 @@ class Traced:
             outer: the present values of the captured tensors of a surrounding trace.
         """
         if not self.updates:
-            return self.packed(run([*leaves, *self.read(outer)]))
+            return self.packed(run(self._inputs(leaves, outer)))
         with claims.claimed(self.claim):
-            out = run([*leaves, *self.read(outer)])
+            out = run(self._inputs(leaves, outer))
             fixed = len(out) - len(self.updates)
             self.commit(out[fixed:])
         return self.packed(out[:fixed])
+
+    def _inputs(self, leaves: Sequence[Tensor], outer: Sequence[Tensor]) -> list[Tensor]:
+        """The inputs of the graph; what of them comes with every call is kept where the graph runs."""
+        inputs = [*leaves, *self.read(outer)]
+        if executing.asks_where():
+            backend = executing.backend_for([t._memory for t in inputs])
+            for reference, tensor in zip(self._captures, inputs[len(leaves):], strict=True):
+                if backend is not None and type(reference) is Tensor:
+                    backend.keep(tensor._memory)
+        return inputs
 
     @property
     def claim(self) -> claims.Claim:

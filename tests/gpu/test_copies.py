@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -189,3 +190,39 @@ def test_names_of_devices(fake: Any) -> None:
             call()
     assert next(iter(pairs().apply(experimental.prefetch_to_device("/cpu:0"))))[0].device[-5:] == "CPU:0"
     assert next(iter(pairs().apply(experimental.prefetch_to_device("/gpu:7"))))[0].device[-5:] == "CPU:0"
+
+
+def held_by(where: str, table: tf.Tensor) -> Any:
+    """A function that reads a table of the host: from outside, or of Python's values."""
+    values = table.numpy()
+
+    def f(x: Any) -> Any:
+        used = table if where == "captured" else tf.constant(values)
+        return tf.reduce_sum(tf.sin(x * used) * used)
+    return tf.function(f)
+
+
+@pytest.mark.parametrize("where", ["captured", "made"])
+def test_what_every_call_reads_is_copied_once(fake: Any, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under a tape, in its gradient, and without one; and the copy goes when nobody has the tensor any more."""
+    table, sent = tf.constant(np.linspace(0, 1, 600, dtype=np.float32)), list[int]()
+    f, x = held_by(where, table), tf.ones([600])
+    there, send = x.gpu(), cuda_device.Gpu.send
+    monkeypatch.setattr(cuda_device.Gpu, "send", lambda gpu, address, array, stream: (
+        sent.append(array.nbytes), send(gpu, address, array, stream))[1])
+
+    def gradient(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.gradient(y, x)
+
+    wanted, total = gradient(x), f(x)
+    for _ in range(3):
+        assert np.array_equal(gradient(there), wanted) and np.array_equal(f(there), total)
+    assert sent.count(table._memory.nbytes) == 1
+    gpu = cuda_device.gpu(0)
+    assert gpu is not None and len(gpu._copies) == 1
+    f = table = None
+    gc.collect()
+    assert not gpu._copies
