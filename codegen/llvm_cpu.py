@@ -24,6 +24,7 @@ from . import llvm_lanes, llvm_memory, llvm_module, llvm_ops, llvm_teams, llvm_v
 from . import target as targets
 from .apart import apart
 from .llvm_memory import AliasScopes, Unique
+from .llvm_teams import BlockAround
 from .llvm_variables import Contents, Exit, settled
 from .llvm_writer import TextBuilder
 from .statements import (
@@ -47,10 +48,12 @@ from .statements import (
     Prefetch,
     Room,
     Set,
+    Spread,
     Statement,
     Store,
     blocks,
     instruction_count,
+    shared_bytes,
     walk,
 )
 from .target import CACHES
@@ -80,7 +83,7 @@ def compile_kernel(kernel: Kernel, name: str) -> bytes:
 
 def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = False, short: bool = False,
                 alone: bool = False, apart: bool = True, heap: bool = False, numbers: Mapping[int, int] | None = None,
-                constants: Mapping[int, int] | None = None) -> ir.Function:
+                constants: Mapping[int, int] | None = None, around: BlockAround | None = None) -> ir.Function:
     """Writes `kernel` into `module`, and the functions and kernels that it runs, where they are not there yet.
 
     Args:
@@ -96,6 +99,7 @@ def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = 
         numbers: integer arguments that are always the same, by their place in args.
         constants: constants of the kernel that are arguments in fact: number of the value -> place in args, which holds
             the constant less 1 (`loop.LoopBuilder.stride` says why).
+        around: for a kernel whose iterations the threads of a block share, the block.
     Raises:
         NotImplementedError: iterations belong to teams of threads, and the target is no GPU.
     Returns:
@@ -116,7 +120,9 @@ def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = 
     if alone:
         start, stop = _I64(0), _I64(1)
     bounds = {kernel.start.id: start, kernel.stop.id: stop}
-    emitter = _FunctionEmitter(fn, kernel, bounds, short, apart, heap, numbers or {})
+    if kernel.team > 1:
+        fn.attributes.add("convergent")
+    emitter = _FunctionEmitter(fn, kernel, bounds, short, apart, heap, numbers or {}, around)
     emitter.begin(kernel.args, args, constants or {})
     emitter.emit(len(kernel.codes))
     emitter.b.ret(emitter.result(len(kernel.codes)))
@@ -143,7 +149,8 @@ class _FunctionEmitter:
     """The state of one function being written."""
 
     def __init__(self, fn: ir.Function, of: Kernel | LoopFunction, values: dict[int, ir.Value], short: bool = False,
-                 apart: bool = False, heap: bool = False, numbers: Mapping[int, int] | None = None) -> None:
+                 apart: bool = False, heap: bool = False, numbers: Mapping[int, int] | None = None,
+                 around: BlockAround | None = None) -> None:
         self.fn, self.values, self.short, self.heap, self.numbers = fn, values, short, heap, numbers or {}
         self.entry = fn.append_basic_block("entry")
         self.b = TextBuilder(self.entry)
@@ -155,7 +162,10 @@ class _FunctionEmitter:
         self.variables: dict[int, Contents] = {}  # at the place at hand
         self.exits: list[Exit] = []  # of the loops around the place at hand
         self.scratch, self.body = of.scratch, of.body
-        self.shared = of.shared if isinstance(of, Kernel) else []
+        self.shared, self.team = (of.shared, of.team) if isinstance(of, Kernel) else ([], 1)
+        self.around = around
+        self.rooms: dict[str, ir.GlobalVariable] = {}  # memory that a block shares
+        self.spreads: dict[int, ir.Function] = {}  # the functions of kernels that a block shares, by identity
         self.statements = list(walk(of.body))
         self.sets: dict[int, frozenset[int]] = {}  # by block: the variables that are set in it
         self.scopes = AliasScopes(fn.module, self.statements, apart)
@@ -177,14 +187,24 @@ class _FunctionEmitter:
             elements.align = CACHES.line
             elements.type = _POINTER  # the elements' type is that of each access
             self.bases[scratch.name] = elements
-        for shared in self.shared:
-            self.bases[shared.name] = llvm_teams.shared(self.b, shared, f"{self.fn.name}_{shared.name}")
+        self.share()
         self.scopes.declare(self.b)
         slots = {s.ptr.slot for s in self.statements if isinstance(s, (Load, Store, At, Prefetch))}
         for slot in sorted(slot for slot in slots if slot is not None):
             self.slots[slot] = self.b.inttoptr(self.argument(slot), _POINTER)
         self.variables = {_STATUS: _I64(0), **{_failed(code): _I1(0) for code in range(checks)}}
         self.block(self.body)
+
+    def share(self) -> None:
+        """Finds memory for what the threads of a team share: that of the block around, or memory of its own."""
+        room, at = None if self.around is None else self.around.room, 0
+        for shared in self.shared:
+            if room is not None:
+                self.bases[shared.name] = llvm_teams.address_of(self.b, room, at)
+                at += shared_bytes(shared)
+                continue
+            own = self.rooms[shared.name] = llvm_teams.shared(self.fn.module, shared, f"{self.fn.name}_{shared.name}")
+            self.bases[shared.name] = llvm_teams.address_of(self.b, own)
 
     def argument(self, slot: int) -> ir.Value:
         if slot in self.numbers:
@@ -235,7 +255,7 @@ class _FunctionEmitter:
                     self.block(body)
                 llvm_memory.room(b, statement, values[count.id], self.heap, inside)
             case Barrier():
-                llvm_teams.barrier(b)
+                self.barrier()
             case Break(cond=cond):
                 rest = self.fn.append_basic_block("rest")
                 self.exits[-1].arrive(b.block, self.variables)
@@ -258,6 +278,8 @@ class _FunctionEmitter:
                 values[out.id] = self.call(statement)
             case Invoke(function=function, args=args):
                 b.call(emit_function(self.fn.module, function), [values[a.id] for a in args])
+            case Spread():
+                self.spread(statement)
             case _:
                 raise TypeError(f"not a statement: {statement!r}")
 
@@ -279,6 +301,36 @@ class _FunctionEmitter:
         folded = _folded(instr.op, at, args) if args[0].dtype is dt.int64 or instr.op == "select" else None
         return folded if folded is not None else \
             llvm_ops.emit(self.b, instr.op, tuple(at), args[-1].dtype, instr.out.dtype)
+
+    # -- threads --------------------------------------------------------------------------------------------------
+    def barrier(self) -> None:
+        """Has the threads of the team wait for one another."""
+        part = self.around is not None and self.team < self.around.threads
+        llvm_teams.barrier(self.b, self.team if part else None)
+
+    def spread(self, spread: Spread) -> None:
+        """Has the threads of the block share a kernel, which is written in place."""
+        b, kernel, status = self.b, spread.kernel, spread.status
+        fn = self.spreads.get(id(kernel))
+        if fn is None:
+            around = BlockAround(self.team, None if spread.room is None else self.rooms[spread.room.name])
+            fn = self.spreads[id(kernel)] = emit_kernel(
+                self.fn.module, kernel, f"{self.fn.name}_{len(self.spreads)}", inline=True, short=True, around=around)
+        with b.goto_entry_block():
+            args = b.alloca(_I64, max(len(spread.args), 1))  # which LLVM dissolves, as the kernel is written in place
+        args.type = _POINTER
+        for n, argument in enumerate(spread.args):
+            value = self.values[argument.id]
+            word = b.ptrtoint(value, _I64) if isinstance(value.type, ir.PointerType) else value
+            b.store(word, b.gep(args, [_integer(n)], source_etype=_I64))
+
+        def run(iteration: ir.Value) -> None:
+            if kernel.shared:
+                llvm_teams.barrier(b, kernel.team if kernel.team < self.team else None)
+            result = b.call(fn, [iteration, b.add(iteration, _I64(1), flags=("nsw",)), args])
+            if kernel.codes and status is not None:
+                llvm_teams.reported(b, result, self.values[status.id])
+        llvm_teams.iterate(b, kernel, self.team, self.values[spread.total.id], run)
 
     # -- control --------------------------------------------------------------------------------------------------
     def condition(self, branch: If) -> None:

@@ -1,12 +1,15 @@
 """What threads of a GPU that run in lockstep tell one another, in LLVM's instructions for NVIDIA's.
 
 Numbers go from thread to thread of a warp by words of 32 bits, whatever they are; from thread to thread of a block
-through memory that they share.
+through memory that they share. Here is, too, how the threads of a block, or of a launch, share the iterations of a
+kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -14,12 +17,13 @@ from twofold.ir.instructions import Immediate
 
 from . import llvm_ops
 from .loop import TEAM
-from .statements import Pointer
+from .statements import SHARED_ALIGNMENT, Kernel, Pointer
 
-__all__ = ["emit", "barrier", "shared", "special_register"]
+__all__ = ["BlockAround", "address_of", "barrier", "each", "emit", "iterate", "reported", "shared", "special_register"]
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
-_SHARED, _ALIGNED = 3, 16  # the address space of what blocks share, and its alignment
+_SHARED = 3  # the address space of what blocks share
+_PART = 1  # the number of the barrier at which some threads of a block wait; all of them wait at number 0
 _ALL = _I32(-1)  # of the threads, one a bit: they come to the instruction together
 
 
@@ -50,19 +54,74 @@ def _mma(b: ir.IRBuilder, of: str, *fragments: ir.Value) -> ir.Value:
     return out
 
 
-def barrier(b: ir.IRBuilder) -> None:
-    """Has the threads of a block wait for one another."""
-    wait = b.module.declare_intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", (),
-                                      ir.FunctionType(ir.VoidType(), [_I32]))
-    b.call(wait, [_I32(0)])
+class BlockAround(NamedTuple):
+    """The block whose threads share a kernel's iterations: how many it has, and its memory for what teams share."""
+
+    threads: int
+    room: ir.GlobalVariable | None
 
 
-def shared(b: ir.IRBuilder, memory: Pointer, name: str) -> ir.Value:
-    """The address of memory that a block shares, a new symbol of the module."""
+def barrier(b: ir.IRBuilder, threads: int | None = None) -> None:
+    """Has the threads of a block wait for one another, or so many of them, the first ones."""
+    if threads is None:
+        wait = b.module.declare_intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", (),
+                                          ir.FunctionType(ir.VoidType(), [_I32]))
+        b.call(wait, [_I32(0)])
+        return
+    wait = b.module.declare_intrinsic("llvm.nvvm.barrier.cta.sync.aligned.count", (),
+                                      ir.FunctionType(ir.VoidType(), [_I32, _I32]))
+    b.call(wait, [_I32(_PART), _I32(threads)])
+
+
+def shared(module: ir.Module, memory: Pointer, name: str) -> ir.GlobalVariable:
+    """Memory that a block shares, a new symbol of a module."""
     kind = ir.ArrayType(llvm_ops.llvm_type(memory.dtype, memory=True), memory.size)
-    symbol = ir.GlobalVariable(b.module, kind, name, addrspace=_SHARED)
-    symbol.linkage, symbol.align, symbol.initializer = "internal", _ALIGNED, ir.Constant(kind, ir.Undefined)
-    return b.addrspacecast(symbol, ir.PointerType())
+    symbol = ir.GlobalVariable(module, kind, name, addrspace=_SHARED)
+    symbol.linkage, symbol.align, symbol.initializer = "internal", SHARED_ALIGNMENT, ir.Constant(kind, ir.Undefined)
+    return symbol
+
+
+def address_of(b: ir.IRBuilder, symbol: ir.GlobalVariable, offset: int = 0) -> ir.Value:
+    """The address of a byte of memory that a block shares."""
+    start = b.addrspacecast(symbol, ir.PointerType())
+    return b.gep(start, [_I64(offset)], source_etype=ir.IntType(8)) if offset else start
+
+
+@contextmanager
+def each(b: ir.IRBuilder, first: ir.Value, step: ir.Value, total: ir.Value) -> Iterator[ir.Value]:
+    """Writes a loop over the numbers from `first` on that are below `total`."""
+    before, loop, done = b.block, b.append_basic_block("loop"), b.append_basic_block("done")
+    b.cbranch(b.icmp_signed("<", first, total), loop, done)
+    b.position_at_end(loop)
+    number = b.phi(_I64)
+    number.add_incoming(first, before)
+    yield number
+    following = b.add(number, step)
+    number.add_incoming(following, b.block)
+    b.cbranch(b.icmp_signed("<", following, total), loop, done)
+    b.position_at_end(done)
+
+
+def iterate(b: ir.IRBuilder, kernel: Kernel, threads: int, total: ir.Value, run: Callable[[ir.Value], None]) -> None:
+    """Has the threads of a block run the iterations of a kernel below `total`, each of which `run` writes.
+
+    Args:
+        threads: of the block.
+    """
+    thread, team = special_register(b, "tid.x"), kernel.team
+    if team <= TEAM:
+        first = b.udiv(thread, _I64(team)) if team > 1 else thread
+        with each(b, first, _I64(threads // team), total) as iteration:
+            run(iteration)
+        return
+    with b.if_then(b.icmp_unsigned("<", thread, _I64(team))), each(b, _I64(0), _I64(1), total) as iteration:
+        run(iteration)
+
+
+def reported(b: ir.IRBuilder, result: ir.Value, status: ir.Value) -> None:
+    """Writes down the result of an iteration whose checks may have failed, where its kernel has a status word."""
+    with b.if_then(b.icmp_unsigned("!=", result, _I64(0)), likely=False):
+        b.atomic_rmw("umin", status, b.sub(result, _I64(1)), "monotonic")
 
 
 def special_register(b: ir.IRBuilder, name: str) -> ir.Value:

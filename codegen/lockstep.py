@@ -42,6 +42,7 @@ from .statements import (
     Prefetch,
     Room,
     Set,
+    Spread,
     Statement,
     Store,
 )
@@ -184,6 +185,33 @@ class _Frame:
             case Invoke(function=function, args=args):
                 params = {p.id: self.values[a.id] for (_, p), a in zip(function.params, args, strict=True)}
                 _Frame(self.space, function, params, self.total).run(mask)
+            case Spread():
+                self.spread(statement, mask)
+
+    def spread(self, spread: Spread, mask: np.ndarray) -> None:
+        """Runs a kernel that the threads of each block share."""
+        assert isinstance(self.of, Kernel)
+        for team in np.flatnonzero(self.together("spread", mask, self.of.team)).tolist():
+            total, words = self.word(spread.total, team), [self.word(a, team) for a in spread.args]
+            if total <= 0:
+                continue
+            pieces = len(self.space.pieces)
+            args = np.int64(self.space.place(ByteMemory(np.array(words, np.int64).view(np.uint8))))
+            start = np.repeat(np.arange(total, dtype=np.int64), spread.kernel.team)
+            codes = _called(self.space, spread.kernel, start, start + 1, args, np.ones(len(start), bool))
+            self.space.release(pieces)
+            if spread.status is not None and codes.any():
+                at = np.array([self.word(spread.status, team)])
+                least = np.minimum(self.space.load(at, dt.int64).view(np.uint64), np.uint64(codes[codes > 0].min() - 1))
+                self.space.store(at, least.view(np.int64), dt.int64)
+
+    def word(self, value: Scalar, team: int) -> int:
+        """A value that all threads of a team have alike."""
+        assert isinstance(self.of, Kernel)
+        own = self.every(value)[team * self.of.team:(team + 1) * self.of.team]
+        if (own != own[0]).any():
+            raise ValueError(f"{self.of.name}: spread: threads of a block have different arguments")
+        return int(own[0])
 
     def instruction(self, instr: Instr) -> np.ndarray:
         """The value of an instruction."""

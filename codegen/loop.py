@@ -24,7 +24,8 @@ what a kernel is about, as in matrix products, it says registers, vectors and me
   as many as a run needs.
 - A *team*, in a kernel from a `TeamBuilder`, is the threads of a graphics processor that run an iteration together: a
   *warp* of TEAM threads, each a lane of it, which hand values to one another; or a *block* of several warps, which
-  write what they tell one another to memory that they share (`shared`), and wait for one another (`barrier`).
+  write what they tell one another to memory that they share (`shared`), and wait for one another (`barrier`). A block
+  runs other kernels, whose iterations its threads share, by `spread`.
 - A *function*, from a `FunctionBuilder`, is recorded once and run by `invoke(function, ...)`; `call` runs a kernel of
   the same module. What depends on how large a tile is, is Python: a schedule is called with the numbers, and records.
 
@@ -64,11 +65,13 @@ from .statements import (
     Prefetch,
     Room,
     Set,
+    Spread,
     Statement,
     Store,
     blocks,
     instruction_count,
     result_of,
+    shared_bytes,
     uses,
 )
 from .value_types import Address, Vector
@@ -470,6 +473,7 @@ class TeamBuilder(LoopBuilder):
         super().__init__(name)
         self.threads = threads
         self._shared: list[Pointer] = []
+        self._room: Pointer | None = None
 
     def thread(self) -> Scalar:
         """The number of this thread in its team."""
@@ -493,6 +497,20 @@ class TeamBuilder(LoopBuilder):
     def barrier(self) -> None:
         """Has the threads of a block wait for one another."""
         self.append(Barrier())
+
+    def spread(self, kernel: Kernel, total: ScalarLike, args: Sequence[Scalar], status: Scalar | None = None) -> None:
+        """Runs a kernel over [0, total), shared by the threads of this block; see `statements.Spread`.
+
+        Args:
+            args: what fills the kernel's args array: addresses and integers.
+            status: the address of its status word.
+        """
+        need = shared_bytes(*kernel.shared)
+        if need and self._room is None:
+            self._room = self.shared(dt.uint8, 0)
+        if self._room is not None:
+            self._room.size = max(self._room.size, need)
+        self.append(Spread(kernel, self.coerce(total, dt.int64), tuple(args), status, self._room if need else None))
 
     def further(self, x: Scalar, n: int) -> Scalar:
         """The `x` of the thread `n` further on in the warp, and this one's own where there is none."""

@@ -33,13 +33,15 @@ from .statements import (
     Pointer,
     Room,
     Set,
+    Spread,
     Statement,
     Store,
     blocks,
     result_of,
+    shared_bytes,
     uses,
 )
-from .value_types import Address, Vector, lane_type, lanes_of, like, vector
+from .value_types import Address, Vector, address, lane_type, lanes_of, like, vector
 
 __all__ = ["verify", "CHECKING"]
 
@@ -135,10 +137,23 @@ class _LoopChecker:
                     _verify(kernel, self.around)
             case Barrier():
                 self.require(self.team() > TEAM, statement, "there is no block of threads")
+            case Spread():
+                self.spread(statement)
             case Room():
                 self.require(not looped, statement, "a room in a loop would need new memory in each round")
         if isinstance(self.of, LoopFunction):
             self.require(not isinstance(statement, (IntegerArgument, Check, Room)), statement, "functions have none")
+
+    def spread(self, spread: Spread) -> None:
+        """Checks a kernel that a block shares."""
+        kernel, status = spread.kernel, spread.status
+        self.require(self.team() > TEAM and kernel.team <= self.team(), spread, "a block of too few threads")
+        self.require(all(a.dtype is dt.int64 or isinstance(a.dtype, Address) for a in spread.args), spread,
+                     "an argument that is neither an address nor an integer")
+        self.require(status is None or status.dtype is address(dt.int64), spread, "a status of another type")
+        room = 0 if spread.room is None else spread.room.size * spread.room.dtype.size
+        self.require(room >= shared_bytes(*kernel.shared), spread, "too little memory that threads share")
+        _verify(kernel, self.around)
 
     def team(self) -> int:
         """How many threads share an iteration."""

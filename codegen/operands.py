@@ -18,7 +18,7 @@ from twofold.ir.dtypes import DType
 from .statements import Kernel
 
 __all__ = ["Work", "PartialResults", "Within", "Slot", "LibraryKey", "Library", "Detail", "Blocking", "Rows", "Tiles",
-           "Epilogue", "Run", "Memory", "Argument", "RunKernel", "bytes_of"]
+           "Epilogue", "Run", "Memory", "Argument", "RunKernel", "bytes_of", "memory_in"]
 
 LibraryKey: TypeAlias = tuple[str, ...]  # a kind that somebody provides, then what tells its kernels apart
 
@@ -203,3 +203,10 @@ def bytes_of(memory: Memory) -> DimLike:
     """How large a piece of memory is."""
     size = memory.size if isinstance(memory, (PartialResults, Work)) else dm.numel(memory.dims)
     return size * memory.dtype.size
+
+
+def memory_in(argument: Argument) -> tuple[Memory, DimLike] | None:
+    """The memory that an argument is a place in, and the number of the element; None for what is no memory."""
+    if isinstance(argument, Within):
+        return argument.value, argument.offset
+    return (argument, 0) if isinstance(argument, (g.Value, PartialResults, Work)) else None

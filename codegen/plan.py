@@ -61,6 +61,7 @@ class Step:
         shares: how threads may share it; None where one runs it.
         rows: the ways in which it goes over rows, the fewest rows first.
         epilogue: what a product does with each tile of its result; its kernel and arguments are among those here.
+        inside: the steps of control flow that runs as one kernel, which this one stands for.
     """
 
     kernel: Kernel | Library | Batch
@@ -75,6 +76,7 @@ class Step:
     shares: Shares | None = None
     rows: Sequence[Rows] = ()
     epilogue: Epilogue | None = None
+    inside: Sequence[Step] = ()
 
     @property
     def name(self) -> str:
@@ -85,6 +87,7 @@ class Step:
     def nodes(self) -> list[g.Node]:
         """The nodes that it computes, in order."""
         nodes = [item.node for item in self.items if item.node is not None]
+        nodes += [node for step in self.inside for node in step.nodes]
         return nodes if self.node is None else [self.node, *nodes]
 
     def memory(self) -> list[Memory]:
@@ -141,11 +144,12 @@ class Batch:
 
 @data_class(eq=False)
 class Branch:
-    """Runs one of two trees, as the bool in memory of `test` says."""
+    """Runs one of two trees, as the bool in memory of `test` says; `node` is what it is of."""
 
     test: g.Value
     then: Tree
     otherwise: Tree
+    node: g.Node
 
 
 class RowShares(NamedTuple):
@@ -166,12 +170,13 @@ class RowShares(NamedTuple):
 
 @data_class(eq=False)
 class While:
-    """Runs `before`, and while the bool in memory of `test` holds then `body` and `before` again; `rows` says how
-    threads share the rounds, if not step by step."""
+    """Runs `before`, and while the bool in memory of `test` holds then `body` and `before` again; `node` is what it is
+    of, and `rows` says how threads share the rounds, if not step by step."""
 
     before: Tree
     test: g.Value
     body: Tree
+    node: g.Node
     rows: RowShares | None = None
 
 

@@ -517,7 +517,7 @@ class _Body:
             sides.append(body.steps())
             self.shared.aliases.update(zip(body.outputs, node.outputs, strict=True))
         self.touch([*operands, *node.outputs])
-        self.tree.append(Branch(operands[0], *sides))
+        self.tree.append(Branch(operands[0], sides[0], sides[1], node))
 
     def loop(self, single: Single) -> None:
         """The carried values lie in the memory of the results; a round leaves there what the next begins with."""
@@ -545,7 +545,7 @@ class _Body:
         self.touch([*state, *body.outputs, test.outputs[0]])
         for step in self.shared.steps[first:]:
             step.loops = (node, *step.loops)
-        loop_of = While(before, test.outputs[0], rounds)
+        loop_of = While(before, test.outputs[0], rounds, node)
         self.shared.loops.append((loop_of, first, max(len(self.shared.steps) - 1, first)))
         self.tree.append(loop_of)
 

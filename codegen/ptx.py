@@ -23,7 +23,7 @@ from . import llvm_cpu, llvm_module, llvm_teams
 from . import target as targets
 from .llvm_teams import special_register
 from .loop import TEAM
-from .statements import IntegerArgument, Kernel, walk
+from .statements import IntegerArgument, Kernel, Spread, walk
 
 __all__ = ["OLDEST", "TENSOR_CORES", "Threads", "target", "threads", "parameters", "text", "module", "assembly"]
 
@@ -113,7 +113,8 @@ def assembly(written: str) -> str:
 
 def _uses_tensor_cores(kernel: Kernel) -> bool:
     """Whether a kernel needs a GPU whose capability is no less than `TENSOR_CORES`."""
-    return any(isinstance(s, Instr) and s.op == "mma" for s in walk(kernel.body))
+    return any(isinstance(s, Instr) and s.op == "mma" or isinstance(s, Spread) and _uses_tensor_cores(s.kernel)
+               for s in walk(kernel.body))
 
 
 def _entry(module: ir.Module, kernel: Kernel, name: str, count: int) -> None:
@@ -129,15 +130,12 @@ def _entry(module: ir.Module, kernel: Kernel, name: str, count: int) -> None:
     for n, (argument, is_memory) in enumerate(zip(arguments, are_memory, strict=True)):
         word = b.ptrtoint(b.addrspacecast(argument, _GENERIC), _I64) if is_memory else argument
         b.store(word, b.gep(args, [_I64(n)], source_etype=_I64))
-    if kernel.team > 1:
-        inner.attributes.add("convergent")
     with _own_iterations(b, total, kernel.team) as iteration:
         if kernel.shared:
             llvm_teams.barrier(b)  # all have read what they shared for the iteration before
         result = b.call(inner, [iteration, b.add(iteration, _I64(1), flags=("nsw",)), args])
         if kernel.codes:
-            with b.if_then(b.icmp_unsigned("!=", result, _I64(0)), likely=False):
-                b.atomic_rmw("umin", status, b.sub(result, _I64(1)), "monotonic")
+            llvm_teams.reported(b, result, status)
     b.ret_void()
 
 
@@ -150,13 +148,5 @@ def _own_iterations(b: ir.IRBuilder, total: ir.Value, team: int) -> Iterator[ir.
         count, first = b.mul(count, block), b.add(b.mul(first, block), special_register(b, "tid.x"))
         if team > 1:
             count, first = b.udiv(count, _I64(team)), b.udiv(first, _I64(team))
-    before, loop, done = b.block, b.append_basic_block("loop"), b.append_basic_block("done")
-    b.cbranch(b.icmp_signed("<", first, total), loop, done)
-    b.position_at_end(loop)
-    iteration = b.phi(_I64)
-    iteration.add_incoming(first, before)
-    yield iteration
-    following = b.add(iteration, count)
-    iteration.add_incoming(following, b.block)
-    b.cbranch(b.icmp_signed("<", following, total), loop, done)
-    b.position_at_end(done)
+    with llvm_teams.each(b, first, count, total) as iteration:
+        yield iteration

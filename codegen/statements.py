@@ -16,8 +16,9 @@ from twofold.ir.scalar import Instr, Scalar
 from .value_types import Vector
 
 __all__ = ["Pointer", "Kernel", "LoopFunction", "Load", "Store", "At", "Prefetch", "IntegerArgument", "Set", "Get",
-           "For", "If", "Break", "Room", "Barrier", "Check", "Fail", "Callee", "Call", "Invoke", "Statement",
-           "VECTOR_OPS", "TEAM_OPS", "Printer", "uses", "result_of", "blocks", "walk", "accesses", "instruction_count"]
+           "For", "If", "Break", "Room", "Barrier", "Check", "Fail", "Callee", "Call", "Invoke", "Spread", "Statement",
+           "VECTOR_OPS", "TEAM_OPS", "SHARED_ALIGNMENT", "Printer", "uses", "result_of", "blocks", "walk", "accesses",
+           "instruction_count", "shared_bytes"]
 
 # Instructions of vectors, which scalar bodies do not have:
 #   splat x           x in all lanes
@@ -40,6 +41,7 @@ VECTOR_OPS = frozenset(("splat", "first", "shuffle", "extract", "pack", "aligned
 #   mma x y z [of]  z + x y for matrices of 16 rows and 8 columns, of which each thread of the warp has a fragment, by a
 #                   tensor core: exact products, added in float32 in no order that is told (`loop.TeamBuilder.mma`)
 TEAM_OPS = frozenset(("thread", "lane", "further", "leading", "mma"))
+SHARED_ALIGNMENT = 16  # bytes, of memory that a team shares
 _NUMBERED = frozenset(("shuffle", "extract", "aligned", "further", "mma"))  # instructions whose text has their constant
 
 
@@ -210,8 +212,23 @@ class Invoke:
     args: tuple[Scalar, ...]
 
 
+@data_class(eq=False)
+class Spread:
+    """Runs a kernel over [0, `total`), shared by the threads of a block, all of which come to it together: an iteration
+    is a thread's, a warp's, or that of as many of the block's first threads as the kernel's teams have. Nobody waits
+    for the others before it or behind it. `args` are the words of the kernel's args array. A status of the kernel that
+    is not 0 makes the number at `status` one less than it, unless a lower one is there, where -1 is above all others.
+    `room` is what kernels have for the memory that their teams share."""
+
+    kernel: Kernel
+    total: Scalar
+    args: tuple[Scalar, ...]
+    status: Scalar | None
+    room: Pointer | None
+
+
 Statement = (Instr | Load | Store | At | Prefetch | IntegerArgument | Set | Get | For | If | Break | Room | Barrier
-             | Check | Fail | Call | Invoke)
+             | Check | Fail | Call | Invoke | Spread)
 
 
 @data_class()
@@ -273,6 +290,8 @@ def uses(statement: Statement) -> Sequence[Scalar]:
             return _present(start, stop, kernel.word if isinstance(kernel, Callee) else None, args.at)
         case Invoke(args=args):
             return args
+        case Spread(total=total, args=args, status=status):
+            return (*_present(total, status), *args)
     return ()
 
 
@@ -320,6 +339,11 @@ def accesses(kernel: Kernel) -> tuple[set[int], set[int]]:
             else:
                 (reads if isinstance(statement, Load) else writes).add(place)
     return reads, writes
+
+
+def shared_bytes(*memory: Pointer) -> int:
+    """The bytes of memory that a team shares, each piece of which begins at a multiple of `SHARED_ALIGNMENT`."""
+    return sum(-(-p.size * p.dtype.size // SHARED_ALIGNMENT) * SHARED_ALIGNMENT for p in memory)
 
 
 def instruction_count(block: list[Statement]) -> int:
@@ -421,6 +445,10 @@ class Printer:
                 return f"{self.new(out)} = call {name}({at[0]}, {at[1]}, {args.name if args.at is None else at[-1]})"
             case Invoke(function=function):
                 return f"invoke {function.name}({', '.join(at)})"
+            case Spread(kernel=kernel, status=status):
+                first = 1 if status is None else 2
+                told = "" if status is None else f", status to {at[1]}"
+                return f"spread {kernel.name} over {at[0]}({', '.join(at[first:])}){told}"
         raise TypeError(f"not a statement: {statement!r}")
 
     def access(self, statement: Load | Store | At | Prefetch) -> str:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from twofold.codegen.operands import Argument, Memory, Slot, bytes_of
+from twofold.codegen.operands import Argument, Memory, Slot, bytes_of, memory_in
 from twofold.codegen.plan import Step
 from twofold.codegen.statements import (
     TEAM_OPS,
@@ -39,7 +39,7 @@ from twofold.ir.dims import Dim
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Instr
 
-from .cuda_places import PlanPlaces, memory_in
+from .cuda_places import PlanPlaces
 
 __all__ = ["Knowledge", "ScalarKernel", "scalar_kernel"]
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
-from twofold.codegen.operands import Argument, Library, Memory, PartialResults, Slot, Within, Work
+from twofold.codegen.operands import Argument, Library, Memory, Slot, memory_in
 from twofold.codegen.plan import Plan
 from twofold.codegen.statements import Kernel
-from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
-__all__ = ["BufferPlace", "SlotPlace", "Place", "PlanPlaces", "memory_in", "slots_of"]
+__all__ = ["BufferPlace", "SlotPlace", "Place", "PlanPlaces", "slots_of"]
 
 
 class BufferPlace(NamedTuple):
@@ -43,13 +42,6 @@ def slots_of(place: Place) -> Iterator[SlotPlace]:
         yield from slots_of(place.base)
         yield from slots_of(place.at)
         yield place
-
-
-def memory_in(argument: Argument) -> tuple[Memory, DimLike] | None:
-    """The memory that an argument is a place in, and the number of the element; None for what is no memory."""
-    if isinstance(argument, Within):
-        return argument.value, argument.offset
-    return (argument, 0) if isinstance(argument, (g.Value, PartialResults, Work)) else None
 
 
 class PlanPlaces:

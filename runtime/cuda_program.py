@@ -2,8 +2,8 @@
 
 A plan's sizes, and with them grids and arguments, are computed once for each set of sizes (`SizedProgram`), and so is
 what follows of them and of constants: most loops become launches one behind another (`cuda_unrolled.py`). A call hands
-all of it in as sequences (`cuda_work.py`). Branches and loops that depend on data are the host's: it reads the flag
-that decides.
+all of it in as sequences (`cuda_work.py`). Small branches and loops that depend on data are launches, too
+(`cuda_flow.py`), others are the host's: it reads the flag that decides.
 
 A step that can fail has a status word. The host reads it when the program has run, and together with whatever it reads
 before to decide by: flags, and indices of items. Kernels need no such care, since each checks what it takes for places
@@ -31,6 +31,7 @@ from twofold.ir.errors import InternalError, OpError
 from . import cuda_timeline, locks
 from .cuda_device import Allocation, DeviceArray, Gpu, array_of, whole_units
 from .cuda_driver import CudaError
+from .cuda_flow import FlowLaunches
 from .cuda_launch import RowError
 from .cuda_places import BufferPlace, Place, PlanPlaces, slots_of
 from .cuda_unrolled import HostBranch, Lines, as_planned, running, unrolled
@@ -59,6 +60,7 @@ class CudaProgram:
         self._lock = locks.RLock()
         self._sized: OrderedDict[tuple[int, ...], SizedProgram] = OrderedDict()
         self._constants: list[DeviceArray] | None = None
+        self._flows = FlowLaunches(plan, gpu)
 
     @property
     def donated(self) -> dict[int, int]:
@@ -81,8 +83,8 @@ class CudaProgram:
         with self._lock:
             known = self._sized.get(key)
             if known is None:
-                known = self._sized[key] = SizedProgram(self.plan, self.gpu, self.constants(),
-                                                        {s: sizes[s] for s in self.plan.symbols})
+                known = self._sized[key] = SizedProgram(
+                    self.plan, self.gpu, self.constants(), {s: sizes[s] for s in self.plan.symbols}, self._flows)
                 if len(self._sized) > _SIZES:
                     self._sized.popitem(last=False)
             else:
@@ -96,11 +98,9 @@ class CudaProgram:
                 self._constants = [self.gpu.copy_to(c) for c in self.plan.constants]
             return self._constants
 
-    def launches(self, sizes: dict[str, int]) -> Sequence[KernelLaunch]:
-        """The launches of all steps, for those who tell of the program; none where a size is not among those given."""
-        if not sizes.keys() >= set(self.plan.symbols):
-            return []
-        return self.sized(sizes).launched()
+    def told(self, sizes: dict[str, int]) -> SizedProgram | None:
+        """The program for some sizes, for those who tell of it; None where a size is not among those given."""
+        return self.sized(sizes) if sizes.keys() >= set(self.plan.symbols) else None
 
 
 class _Output:
@@ -120,10 +120,12 @@ class SizedProgram:
     Attributes:
         lines: what there is to do, and what the host decides.
         can_fail: whether a check of that can fail.
+        decisions: who decides its branches and loops.
         status: where the status words of the steps lie, behind the arena; None where nothing can fail.
     """
 
-    def __init__(self, plan: Plan, gpu: Gpu, constants: list[DeviceArray], sizes: dict[str, int]) -> None:
+    def __init__(self, plan: Plan, gpu: Gpu, constants: list[DeviceArray], sizes: dict[str, int],
+                 flows: FlowLaunches) -> None:
         self.plan, self.gpu, self.sizes = plan, gpu, sizes
         self.launcher, self._told = gpu.launcher, StepsHandedIn(plan.steps)
         outputs = plan.graph.outputs
@@ -141,7 +143,9 @@ class SizedProgram:
         self._sizes += [whole_units(scratch)] if scratch else []
         self._has_arena = bool(scratch)
         self._launches = [self._of_step(number) for number in range(len(plan.steps))]
-        self.lines, self.can_fail = unrolled(self.places, self._launches, self._begin(), self._sequence)
+        self.lines, self.can_fail, self.decisions = unrolled(
+            self.places, self._launches, self._begin(), self._sequence,
+            functools.partial(flows.launch, places=self.places, status=self.status))
         # All that there is to do, where the host decides nothing.
         self._only: LaunchSequence | None = None
         if not self.lines:
@@ -166,9 +170,12 @@ class SizedProgram:
         return as_planned(self.places, self._launches, self._begin(), self._sequence)
 
     def launched(self) -> list[KernelLaunch]:
-        """The launches of all steps, those apart that never run."""
-        run = {(id(one.step), id(one.function)) for one in _work_of(self.lines) if isinstance(one, KernelLaunch)}
-        return [one for launches in self._launches for one in launches if (id(one.step), id(one.function)) in run]
+        """The launches that there may be, those of a step in several rounds once."""
+        run = [one for one in _work_of(self.lines) if isinstance(one, KernelLaunch)]
+        first: dict[tuple[int, int], KernelLaunch] = {}
+        for one in run:
+            first.setdefault((id(one.step), id(one.function)), one)
+        return list(first.values())
 
     # -- running ----------------------------------------------------------------------------------
     def __call__(self, inputs: Sequence[DeviceArray]) -> list[DeviceArray]:

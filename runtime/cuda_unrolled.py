@@ -3,8 +3,9 @@
 Which side a branch takes, how many rounds a loop runs, and which item of an array a round takes often follow from
 constants and sizes alone, such as a counter. Where they do (`cuda_known.py` says), rounds are written one behind
 another, up to a budget; what is left is few long sequences of work, which the host hands in without waiting for the
-GPU. Elsewhere the host reads the flag or index that decides while the program runs (`HostBranch`, `HostLoop`, slots).
-Work whose results nobody reads then, such as that of a flag or of an index that is known to be inside, is left out.
+GPU. What depends on data, and is small, is a launch that decides on the GPU (`cuda_flow.py`). Elsewhere the host reads
+the flag or index that decides while the program runs (`HostBranch`, `HostLoop`, slots). Work whose results nobody reads
+then, such as that of a flag or of an index that is known to be inside, is left out.
 
 A program that is run again to tell of a failed check has its control flow as the plan has it (`as_planned`).
 """
@@ -17,16 +18,17 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from twofold.codegen.operands import Memory, bytes_of
+from twofold.codegen.operands import Memory, bytes_of, memory_in
 from twofold.codegen.plan import Branch, Copy, RowBlocks, Step, Tree, While, parts_of
 from twofold.codegen.statements import Call, Invoke, Kernel, accesses, walk
 from twofold.ir import graph as g
 
+from .cuda_flow import FlowLaunch
 from .cuda_known import Knowledge, ScalarKernel, scalar_kernel
-from .cuda_places import Place, PlanPlaces, SlotPlace, memory_in
+from .cuda_places import Place, PlanPlaces, SlotPlace
 from .cuda_work import LEADING, DeviceCopy, DeviceWork, KernelLaunch, LaunchSequence, places_of
 
-__all__ = ["HostBranch", "HostLoop", "Lines", "as_planned", "running", "unrolled"]
+__all__ = ["Decision", "HostBranch", "HostLoop", "Lines", "Unrolled", "as_planned", "running", "unrolled"]
 
 _MOST_LAUNCHES = 4096  # of the rounds of a program that are written one behind another
 _EFFORT = 8 * _MOST_LAUNCHES  # pieces of work that are looked at, those of attempts that come to nothing included
@@ -49,6 +51,32 @@ class HostLoop(NamedTuple):
 
 
 Lines: TypeAlias = list[LaunchSequence | HostBranch | HostLoop]
+Flow: TypeAlias = "Branch | While"
+FlowOf: TypeAlias = Callable[[Flow], "FlowLaunch | str"]  # one launch for control flow, or why there is none
+
+
+class Decision(NamedTuple):
+    """Who decides some control flow, in words; `rank` is the higher the more the host does."""
+
+    rank: int
+    text: str
+
+
+_BEFORE = Decision(0, "decided before it runs")
+_ON_GPU = Decision(1, "one kernel, which decides on the GPU")
+
+
+class Unrolled(NamedTuple):
+    """What there is to do.
+
+    Attributes:
+        can_fail: whether a check of it can fail.
+        decisions: who decides each part of the plan.
+    """
+
+    lines: Lines
+    can_fail: bool
+    decisions: dict[Flow, Decision]
 
 
 class _Effect(NamedTuple):
@@ -59,11 +87,12 @@ class _Effect(NamedTuple):
 
 
 class _WorkItem(NamedTuple):
-    """Work in the order of the program, and whether a check of it can fail."""
+    """Work in the order of the program, whether a check of it can fail, and whether it reads status words."""
 
     work: DeviceWork
     effect: _Effect
     can_fail: bool
+    tests: bool = False
 
 
 class _Choice(NamedTuple):
@@ -210,8 +239,15 @@ class _Decided(_TreeWalk):
         known: at this point of the program.
     """
 
-    def __init__(self, places: PlanPlaces, launches: Sequence[Sequence[KernelLaunch]]) -> None:
+    def __init__(self, places: PlanPlaces, launches: Sequence[Sequence[KernelLaunch]], flow_of: FlowOf) -> None:
+        """Args:
+            flow_of: gives one launch for control flow.
+        """
         super().__init__(places, launches)
+        self.decisions: dict[Flow, Decision] = {}
+        self._flow_of = flow_of
+        self._flows: dict[Flow, _WorkItem | str] = {}
+        self._inside = 0  # flows whose kernels go through what is looked at
         asked = self._asked_for()
         self.known = Knowledge(places, asked)
         for part in self._all_parts():
@@ -308,24 +344,73 @@ class _Decided(_TreeWalk):
         known = self.known
         flag = known.flag(part.test)
         if flag is not None:
+            self.decide(part, _BEFORE)
             self.tree(part.then if flag else part.otherwise)
             return
+        whole, count = self._whole(part), self._count
+        self._inside += whole is not None
         test, before = self.place(part.test), known.taken()
         then, after = self.inside(part.then), known.taken()
         known.back(before)
         otherwise = self.inside(part.otherwise)
         known.meet(after)
+        if whole is not None:  # both sides were looked at for what is known behind them
+            self._inside, self._count = self._inside - 1, count
+            self.items.append(whole)
+            return
         self.choose(HostBranch, part.test, test, then, otherwise)
 
     def loop(self, part: While) -> None:
-        if id(part) in self._hosts or self._effort < 0 or not self._unrolled(part):
-            self._hosts.add(id(part))
+        if id(part) not in self._hosts and self._effort >= 0 and self._unrolled(part):
+            self.decide(part, _BEFORE)
+            return
+        self._hosts.add(id(part))
+        for owner in self._written([*part.before, *part.body]):
+            self.known.forget(owner)
+        whole = self._whole(part)
+        if whole is None:
             self._left(part)
+        else:
+            self.items.append(whole)
+
+    def _whole(self, part: Flow) -> _WorkItem | None:
+        """The one launch for control flow that nothing known decides, if it can be one."""
+        if self._inside:
+            return None
+        item = self._flows.get(part)
+        if item is None:
+            launch = self._flow_of(part)
+            item = self._flows[part] = launch if isinstance(launch, str) else _WorkItem(
+                launch.launch, self._effect_of(part), launch.can_fail, launch.tests)
+        if isinstance(item, str):
+            self.decide(part, Decision(2, f"the host reads what decides: {item}"))
+            return None
+        self.decide(part, _ON_GPU)
+        self.spend()
+        return item
+
+    def _effect_of(self, part: Flow) -> _Effect:
+        reads: set[Memory] = set()
+        for inner in _walk([part]):
+            if isinstance(inner, int):
+                for one in self.parts[inner]:
+                    reads.update((one.with_indices if one.slots else one.effect).reads)
+            elif isinstance(inner, Copy):
+                reads.update(self.plan.owners([inner.source, inner.to]))
+            elif isinstance(inner, (Branch, While)):
+                reads.update(self.plan.owners([inner.test]))
+        return _Effect(reads, set(self._written([part])))
+
+    def decide(self, part: Flow, decision: Decision) -> None:
+        """Notes who decides; where parts of a plan come more than once, what takes the host most."""
+        if not self._inside:
+            self.decisions[part] = max(decision, self.decisions.get(part, decision))
 
     def _unrolled(self, part: While) -> bool:
         """Writes the rounds one behind another; False where nothing was done, since a flag is not known or the rounds
         are too many."""
         items, length, moment, count = self.items, len(self.items), self.known.taken(), self._count
+        inside = self._inside
         self._attempts += 1
         try:
             while True:
@@ -342,15 +427,13 @@ class _Decided(_TreeWalk):
                 raise  # the outermost of the loops is too long
         finally:
             self._attempts -= 1
-        self.items, self._count = items, count
+        self.items, self._count, self._inside = items, count, inside
         del items[length:]
         self.known.back(moment)
         return False
 
     def _left(self, part: While) -> None:
         """Leaves a loop to the host: what its rounds write is not known when one begins."""
-        for owner in self._written([*part.before, *part.body]):
-            self.known.forget(owner)
         before, test, moment = self.inside(part.before), self.place(part.test), self.known.taken()
         body = self.inside(part.body)
         self.known.back(moment)
@@ -459,16 +542,22 @@ def as_planned(places: PlanPlaces, launches: Sequence[Sequence[KernelLaunch]], b
 
 
 def unrolled(places: PlanPlaces, launches: Sequence[Sequence[KernelLaunch]], begin: Sequence[DeviceWork],
-             sequence: Callable[[list[DeviceWork]], LaunchSequence]) -> tuple[Lines, bool]:
-    """What there is to do where all is decided that can be, and whether a check of it can fail; if none can, it does
-    not have the work that comes first."""
+             sequence: Callable[[list[DeviceWork]], LaunchSequence], flow_of: FlowOf) -> Unrolled:
+    """What there is to do where all is decided that can be. If nothing can fail or asks whether something has, it does
+    not have the work that comes first.
+
+    Args:
+        flow_of: gives one launch for control flow that depends on data.
+    """
     plan = places.plan
     if not any(isinstance(part, (Branch, While)) for part in plan.tree):
-        return as_planned(places, launches, begin, sequence), any(step.codes for step in plan.steps)
-    walked = _Decided(places, launches)
+        return Unrolled(as_planned(places, launches, begin, sequence), any(step.codes for step in plan.steps), {})
+    walked = _Decided(places, launches, flow_of)
     with np.errstate(all="ignore"):
         walked.tree(plan.tree)
     items = walked.items
-    can_fail = any(isinstance(item, _WorkItem) and item.can_fail for item in _all_items(items))
+    work = [item for item in _all_items(items) if isinstance(item, _WorkItem)]
     needed = _needed(items, plan.buffers)
-    return _LineMaker(needed, sequence).lines(items, list(begin) if can_fail else []), can_fail
+    asked = any(item.can_fail or item.tests for item in work)
+    lines = _LineMaker(needed, sequence).lines(items, list(begin) if asked else [])
+    return Unrolled(lines, any(item.can_fail for item in work), walked.decisions)

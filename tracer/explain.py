@@ -91,6 +91,7 @@ class Explanation:
         kernels: what runs natively, in order.
         host: what Python runs: op or function, and the user's line.
         launches: where the call runs on a GPU, what is launched there.
+        control: of branches and loops on a GPU, the user's line, and who decides them.
         arena: bytes of memory between kernels, as text.
         seconds: of each stage: passes, lowering, optimising, code.
         fallback: why the function runs eagerly; then there is nothing else. None where it is compiled.
@@ -104,6 +105,7 @@ class Explanation:
     kernels: list[KernelNote] = field(default_factory=list)
     host: list[tuple[str, str]] = field(default_factory=list)
     launches: list[LaunchNote] = field(default_factory=list)
+    control: list[tuple[str, str]] = field(default_factory=list)
     arena: str = "0"
     seconds: dict[str, float] = field(default_factory=dict)
     fallback: str | None = None
@@ -144,7 +146,8 @@ class Explanation:
         lines = [f"  {n}. {', '.join(launch.ops[:_NAMES]) or launch.name}  {launch.blocks} blocks of {launch.threads} "
                  f"threads, {launch.registers} registers, {launch.shared} bytes shared, {launch.local} bytes local"
                  for n, launch in enumerate(self.launches)]
-        return [f"launches on a GPU: {len(lines)}", *lines, ""]
+        who = ["branches and loops", *[f"  {line}: {text}" for line, text in self.control], ""] if self.control else []
+        return [f"launches on a GPU: {len(lines)}", *lines, "", *who]
 
     def _host(self) -> list[str]:
         return [f"  {name}{f'  at {line}' if line else ''}" for name, line in self.host]
@@ -214,7 +217,10 @@ def _launched(explanation: Explanation, piece: g.Graph, backend: Backend, sizes:
     start = time.perf_counter()
     made: Any = backend.program(piece, {}, piece, "", sizes)  # a GPU's
     after = time.perf_counter()
-    for launch in made.launches(sizes):
+    told = made.told(sizes)
+    for part, decision in () if told is None else told.decisions.items():
+        explanation.control.append((f"{part.node.op.name} at {_line(part.node) or 'an unknown line'}", decision.text))
+    for launch in () if told is None else told.launched():
         ops = tuple([node.op.name for node in launch.step.nodes])
         explanation.launches.append(LaunchNote(launch.step.name, ops, launch.grid, launch.block,
                                                *launch.function.resources))

@@ -197,8 +197,9 @@ class Program:
             if guard is None:
                 return _traps
         elif _BARRIER.fullmatch(statement.opcode):
-            if guard is None and len(statement.operands) == 1:
-                return partial(_waits, number + 1)
+            if guard is None and len(statement.operands) <= 2:
+                count = int(statement.operands[1]) if len(statement.operands) == 2 else None
+                return partial(_waits, number + 1, count)
         else:
             return _returns if guard is None else partial(_some_return, guard, number + 1)
         raise self._unknown(statement)
@@ -457,7 +458,9 @@ def _some_return(guard: Reader, place: int, run: Run, mask: Mask) -> tuple[int, 
     return (place, None if staying.all() else staying) if staying.any() else (-1, None)
 
 
-def _waits(place: int, run: Run, mask: Mask) -> tuple[int, Mask]:
+def _waits(place: int, count: int | None, run: Run, mask: Mask) -> tuple[int, Mask]:
+    """Has threads wait until as many are there as a barrier names, or all of their block."""
+    run.expected[place] = count or run.block_size
     run.arrive(run.waiting, place, mask)
     return -1, None
 

@@ -67,6 +67,7 @@ class Run:
         self.ready: dict[int, Mask] = {0: None}
         self.stalled: dict[int, Mask] = {}  # threads that an instruction names, where others are not there yet
         self.waiting: dict[int, Mask] = {}  # at barriers
+        self.expected: dict[int, int] = {}  # how many threads of a block a barrier waits for
         self.whole = size % WARP == 0  # all warps have all their threads
 
     # -- where threads are ------------------------------------------------------------------------
@@ -179,7 +180,7 @@ class Run:
         return bool(going.any()), None if going.all() else going
 
     def released(self) -> bool:
-        """Lets the blocks go on of which all threads are at a barrier; False if all threads have returned.
+        """Lets the blocks go on of which all threads that it waits for are at a barrier; False if all have returned.
 
         Raises:
             PtxError: those that wait wait for ever.
@@ -187,7 +188,7 @@ class Run:
         for place, mask in list(self.waiting.items()):
             active = np.ones(self.count, bool) if mask is None else mask
             here = np.bincount(self.block[active], minlength=self.blocks)
-            full = here == self.block_size
+            full = here == self.expected[place]
             go = active & full[self.block]
             if go.any():
                 del self.waiting[place]

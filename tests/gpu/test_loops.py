@@ -1,4 +1,7 @@
-"""Branches and loops of compiled functions on a GPU: what the host waits for, and that the bits are the processor's."""
+"""Branches and loops of compiled functions on a GPU: what the host waits for, and that the bits are the processor's.
+
+Those that depend on data and are one kernel on the GPU are `test_flow.py`'s; here the host decides them.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import pytest
 from gpu.devices import HARDWARE, device
 
 import twofold as tf
+from twofold.codegen import gpu_flow
 from twofold.runtime import cuda_timeline, cuda_unrolled, cuda_work
 
 
@@ -18,6 +22,12 @@ from twofold.runtime import cuda_timeline, cuda_unrolled, cuda_work
 def fake() -> Iterator[Any]:
     with device() as driver:
         yield driver
+
+
+@pytest.fixture(autouse=True)
+def host_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has no control flow be one kernel."""
+    monkeypatch.setattr(gpu_flow, "unfit", lambda *args: "a test says so")
 
 
 def some(*shape: int, seed: int = 0) -> tf.Tensor:

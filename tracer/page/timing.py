@@ -145,7 +145,8 @@ class _TimedOnGpu:
             cuda_timeline.stop(timeline)
             timeline.close()
         for span in spans:
-            number = None if isinstance(span.what, str) else self._number.get(span.what.step)
-            if number is not None:
-                self.counts[number] += span.end - span.begin
+            step = None if isinstance(span.what, str) else span.what.step
+            parts = () if step is None else step.inside or (step,)  # those of one kernel are taken to take the same
+            for number in [self._number[part] for part in parts if part in self._number]:
+                self.counts[number] += (span.end - span.begin) // len(parts)
         return results
