@@ -126,6 +126,11 @@ class Backend(ABC):
 
         return finished(run, group, stored, overwrites, product, kept)
 
+    def begun(self, run: Run, groups: Mapping[g.Value, Group]) -> Run:
+        """A run of a product, in which operands that groups make are computed as they are loaded, where it says that it
+        can do so (`operands.Loads`); itself if it loads none of them."""
+        return run
+
     def supports(self, node: g.Node) -> bool:
         """Whether a node can be part of a plan."""
         if node.op in (g.CONSTANT, g.SIZE):

@@ -26,7 +26,7 @@ from .operands import Argument, Blocking, Epilogue, Rows, Run, Tiles, Within
 from .target import Caches
 from .units import Group, Grouping, Single, is_inline
 
-__all__ = ["attach", "finished"]
+__all__ = ["attach", "finished", "instructions"]
 
 _LEAST = 1 << 12  # elements of a result from which a step of its own costs more than handing over its tiles
 _LIGHT = 24  # instructions for an element up to which two vectors side by side keep the processor busy
@@ -50,10 +50,7 @@ def attach(grouping: Grouping, inputs: Sequence[g.Value], outputs: Sequence[g.Va
     taken = [finder.take(unit) for unit in list(grouping.units) if isinstance(unit, Single)]
     gone = {id(group) for group in taken if group is not None}
     grouping.units[:] = [unit for unit in grouping.units if id(unit) not in gone]
-    for at, unit in enumerate(grouping.units):
-        unit.at = at
-        if isinstance(unit, Single) and unit.epilogue is not None:
-            unit.epilogue.at = at
+    grouping.number()
 
 
 class _Finder:
@@ -111,7 +108,7 @@ class _Finder:
                 _walks(layout, group, base) for base, layout in operands if base in product.outs):
             return False
         along = axes.parts([contiguous(group.space), *[layout for _, layout in operands]])[2]
-        return len(along) < 2 and self.is_near(product, group, tiles, axes, operands) and _instructions(group) <= _LIGHT
+        return len(along) < 2 and self.is_near(product, group, tiles, axes, operands) and instructions(group) <= _LIGHT
 
     def is_near(self, product: Single, group: Group, tiles: Tiles, axes: fused_tile.TileAxes,
                 operands: Collection[tuple[g.Value, Layout]]) -> bool:
@@ -178,7 +175,7 @@ def _is_worth(size: DimLike, tiles: Tiles) -> bool:
     return tiles.once and not small and isinstance(tiles.columns, int) and tiles.columns >= tiles.wide
 
 
-def _instructions(group: Group) -> int:
+def instructions(group: Group) -> int:
     """How many instructions an element takes."""
     b = FusedBuilder("epilogue", {}, {})
     for item in group.items:

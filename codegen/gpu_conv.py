@@ -20,6 +20,7 @@ from twofold.ir.scalar import Scalar
 from .gemm_shapes import BLOCK
 from .gpu_gemm import OUTER, Finishing, MatrixLines, store_row, store_tile, team_builder
 from .gpu_mma import WarpShape, tile_product
+from .gpu_operand import NONE, Beginnings, Elements, elements_of
 from .gpu_tile import TilePart, TileShape
 from .kernels.windows import Window
 from .loop import Cell, Kernel, LoopBuilder, Pointer, TeamBuilder
@@ -27,7 +28,6 @@ from .loop_sizes import covering, parted, share
 
 __all__ = ["forward", "filters", "depthwise", "depthwise_input_grad", "depthwise_filter_grad"]
 
-_LANES = 16  # bytes that a thread loads at once
 _OUTSIDE = -(1 << 40)  # a coordinate that is in no image
 
 
@@ -46,13 +46,13 @@ class _ImageLines:
     `window` is how many taps there are along each axis; `inner` channels of each pixel, from `base` on, are seen.
     """
 
-    def __init__(self, b: TeamBuilder, memory: Pointer, w: Window, window: Sequence[int], inner: Scalar, base: Scalar,
-                 vectors: bool) -> None:
-        self.b, self.memory, self.w, self.window, self.inner, self.base = b, memory, w, window, inner, base
-        self.lanes = _LANES // memory.dtype.size
+    def __init__(self, b: TeamBuilder, elements: Elements, w: Window, window: Sequence[int], inner: Scalar,
+                 base: Scalar, vectors: bool) -> None:
+        self.b, self.elements, self.w, self.window, self.inner, self.base = b, elements, w, window, inner, base
+        self.lanes = elements.lanes
         self.near: Scalar | None = None
         if vectors:
-            self.near = b.aligned(b.at(memory, base), _LANES)
+            self.near = elements.near(base)
 
     def over(self, top: Scalar, count: Scalar, end: Scalar) -> None:
         """Says of which lines a tile is: from line `top` on, of `count` in all, of inner indices below `end`."""
@@ -98,11 +98,10 @@ class _ImageLines:
     def loaded(self, at: Scalar, inside: Scalar) -> list[Scalar]:
         """A vector, or zeros outside of the image."""
         b = self.b
-        cells = [b.local(0, self.memory.dtype) for _ in range(self.lanes)]
+        cells = [b.local(0, self.elements.compute) for _ in range(self.lanes)]
         with b.if_(inside):
-            vector = b.load(self.memory, at, self.lanes, aligned=True)
-            for lane, cell in enumerate(cells):
-                cell.set(b.extract(vector, lane))
+            for cell, value in zip(cells, self.elements.vector(at), strict=True):
+                cell.set(value)
         return [cell.get() for cell in cells]
 
 
@@ -130,7 +129,7 @@ class _WindowLines(_ImageLines):
             moved, channel = self.tap(k + lane)
             at, inside = self.pixel(begun, moved, begun.base + channel)
             with b.if_(inside):
-                into.set(b.load(self.memory, at))
+                into.set(self.elements.element(at))
 
 
 class _TapLines(_ImageLines):
@@ -161,11 +160,11 @@ class _TapLines(_ImageLines):
             own = self._of(begun.line + lane)
             at, inside = self.pixel(own, start, base + own.base)
             with b.if_(inside):
-                into.set(b.load(self.memory, at))
+                into.set(self.elements.element(at))
 
 
 def forward(dtype: DType, shape: TileShape | WarpShape, window: tuple[int, ...], vectors: bool, parts: bool,
-            epilogue: Finishing | None = None) -> Kernel:
+            epilogue: Finishing | None = None, beginnings: Beginnings = NONE) -> Kernel:
     """Convolves images by filters, a tile of places by outputs at a time; the range numbers groups, parts of the
     windows' elements, and tiles by places and outputs.
 
@@ -180,15 +179,17 @@ def forward(dtype: DType, shape: TileShape | WarpShape, window: tuple[int, ...],
         vectors: whether channels of a tap can be loaded by vectors: they and those of a group fill whole ones.
         parts: whether each tile is of one block of a window's elements alone.
         epilogue: what goes on with the result; its arguments follow.
+        beginnings: what operands are computed from; their arguments come before an epilogue's.
     """
     name = f"convolution {dtype.short} {shape.rows}x{shape.columns} {window} {vectors}{' parts' * parts}"
     name += " by tensor cores" * isinstance(shape, WarpShape)
-    b = team_builder(name, shape.threads, epilogue)
+    b = team_builder(name, shape.threads, epilogue, beginnings)
     out, x, f = b.pointer("out", dtype), b.pointer("x", dtype), b.pointer("f", dtype)
     w = Window(b)
     places, groups, columns, inner, step_f, group_f = (b.integer() for _ in range(6))
     steps = [b.integer() for _ in range(4)]
     count = b.integer() if parts else None
+    of_x, of_f = (elements_of(b, operand, dtype, beginnings) for operand in (x, f))
     elements = inner * (window[0] * window[1] * window[2])
     wide, high = covering(b, columns, shape.columns), covering(b, places, shape.rows)
     with b.for_(b.start, b.stop) as number:
@@ -199,10 +200,10 @@ def forward(dtype: DType, shape: TileShape | WarpShape, window: tuple[int, ...],
         if count is not None:
             first, end = rest * BLOCK, b.minimum(rest * BLOCK + BLOCK, elements)
             group = b.const(0, dt.int64)
-        of_windows = _WindowLines(b, x, w, window, inner, group * inner, vectors)
+        of_windows = _WindowLines(b, of_x, w, window, inner, group * inner, vectors)
         of_windows.over(row, places, end)
-        of_filters = MatrixLines(b, f, dtype, OUTER, group * group_f, column, columns, (b.const(1, dt.int64), step_f),
-                                 end, shape.columns)
+        of_filters = MatrixLines(b, of_f, OUTER, group * group_f, column, columns, (b.const(1, dt.int64), step_f), end,
+                                 shape.columns)
         part = tile_product(b, shape, dtype, dtype, of_windows, of_filters, first, end)
         if parts:
             store_tile(b, out, part, rest * (places * columns), (row, column), (places, columns), columns)
@@ -231,7 +232,8 @@ def _store_places(b: TeamBuilder, out: Pointer, part: TilePart, base: Scalar, w:
             store_row(b, out, part, values, at + place * steps[0], left, width, near)
 
 
-def filters(dtype: DType, shape: TileShape | WarpShape, window: tuple[int, ...], vectors: bool) -> Kernel:
+def filters(dtype: DType, shape: TileShape | WarpShape, window: tuple[int, ...], vectors: bool,
+            beginnings: Beginnings = NONE) -> Kernel:
     """The gradient for filters, a tile of a window's elements by outputs at a time; the range numbers shares, groups,
     and tiles by elements and outputs.
 
@@ -239,14 +241,15 @@ def filters(dtype: DType, shape: TileShape | WarpShape, window: tuple[int, ...],
     what `Window` reads; how many windows, shares and groups there are; outputs and channels of a group.
 
     Args:
-        dtype, window, vectors: as for `forward`.
+        dtype, window, vectors, beginnings: as for `forward`.
     """
     name = f"convolution filters {dtype.short} {shape.rows}x{shape.columns} {window} {vectors}"
     name += " by tensor cores" * isinstance(shape, WarpShape)
-    b = TeamBuilder(name, shape.threads)
+    b = team_builder(name, shape.threads, None, beginnings)
     out, x, y = b.pointer("out", dtype), b.pointer("x", dtype), b.pointer("y", dtype)
     w = Window(b)
     places, shares, groups, columns, inner = (b.integer() for _ in range(5))
+    of_x, of_y = (elements_of(b, operand, dtype, beginnings) for operand in (x, y))
     elements, outputs = inner * (window[0] * window[1] * window[2]), groups * columns
     wide, high = covering(b, columns, shape.columns), covering(b, elements, shape.rows)
     with b.for_(b.start, b.stop) as number:
@@ -255,10 +258,10 @@ def filters(dtype: DType, shape: TileShape | WarpShape, window: tuple[int, ...],
         own, group = parted(b, rest, groups)
         row, column = down * shape.rows, across * shape.columns
         first, end = share(b, own, places, shares)
-        of_windows = _TapLines(b, x, w, window, inner, group * inner, vectors)
+        of_windows = _TapLines(b, of_x, w, window, inner, group * inner, vectors)
         of_windows.over(row, elements, end)
-        of_outputs = MatrixLines(b, y, dtype, OUTER, group * columns, column, columns, (b.const(1, dt.int64), outputs),
-                                 end, shape.columns)
+        of_outputs = MatrixLines(b, of_y, OUTER, group * columns, column, columns, (b.const(1, dt.int64), outputs), end,
+                                 shape.columns)
         part = tile_product(b, shape, dtype, dtype, of_windows, of_outputs, first, end)
         store_tile(b, out, part, own * (elements * outputs) + group * columns, (row, column), (elements, columns),
                    outputs)

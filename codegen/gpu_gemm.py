@@ -23,12 +23,13 @@ from twofold.ir.scalar import Scalar
 from . import gpu_mma
 from .gemm_shapes import BLOCK, summed
 from .gpu_mma import WarpShape
+from .gpu_operand import NONE, Beginnings, Elements, elements_of
 from .gpu_tile import TilePart, TileShape
 from .layout import Layout, contiguous
 from .loop import Cell, Kernel, LoopBuilder, Pointer, TeamBuilder
 from .loop_sizes import covering, parted
 from .matrices import Matrices, matrices_of
-from .operands import Argument, Run, Tiles, Within, Work
+from .operands import Argument, Loads, Run, Tiles, Within, Work
 from .placer import Placer
 from .units import Source
 
@@ -50,15 +51,15 @@ _COSTS_64 = (1.0, 1.6, 1.6, 1.6, 6.0)
 SHAPES = {4: _SHAPES_32, 8: _SHAPES_64}
 _COSTS = {4: _COSTS_32, 8: _COSTS_64}
 _BLOCKS = 256  # blocks of threads that keep a GPU busy
-_LANES = 16  # bytes that a thread loads at once
 
 
 class MatrixLines:
     """Rows of A, or columns of B, of a matrix in memory (`gpu_tile.Lines`)."""
 
-    def __init__(self, b: LoopBuilder, memory: Pointer, compute: DType, how: str, base: Scalar, top: Scalar,
-                 count: Scalar, steps: tuple[Scalar, Scalar], end: Scalar, lines: int) -> None:
+    def __init__(self, b: LoopBuilder, elements: Elements, how: str, base: Scalar, top: Scalar, count: Scalar,
+                 steps: tuple[Scalar, Scalar], end: Scalar, lines: int) -> None:
         """Args:
+            elements: of the operand.
             base: the element at inner index 0 of line 0.
             top: the tile's first line.
             count: how many lines there are.
@@ -66,16 +67,15 @@ class MatrixLines:
             end: of the inner indices.
             lines: of a tile.
         """
-        self.b, self.memory, self.compute, self.base, self.top = b, memory, compute, base, top
+        self.b, self.elements, self.base, self.top = b, elements, base, top
         self.count, self.end = count, end
         self.step, self.step_k = steps
-        self.along, self.lanes = how != OUTER, _LANES // compute.size
+        self.along, self.lanes = how != OUTER, elements.lanes
         self.full: Scalar | None = None
         if how != APART:
-            size = memory.dtype.size * self.lanes
             other = self.step if self.along else self.step_k
             near = b.eq(b.and_(other, self.lanes - 1), 0)
-            self.full = b.and_(b.and_(near, b.aligned(b.at(memory, base), size)), b.le(top + lines, count))
+            self.full = b.and_(b.and_(near, elements.near(base)), b.le(top + lines, count))
 
     def begin(self, line: Scalar, further: int) -> tuple[Scalar, Scalar]:
         """The line, and the element at its beginning."""
@@ -89,9 +89,7 @@ class MatrixLines:
 
     def vector(self, begun: tuple[Scalar, Scalar], k: Scalar) -> list[Scalar]:
         """Neighbours at `k`."""
-        at = begun[1] + (k if self.along else k * self.step_k)
-        vector = self.b.load(self.memory, at, self.lanes, aligned=True)
-        return [self._taken(self.b.extract(vector, lane)) for lane in range(self.lanes)]
+        return self.elements.vector(begun[1] + (k if self.along else k * self.step_k))
 
     def element(self, begun: tuple[Scalar, Scalar], lane: int, k: Scalar, into: Cell) -> None:
         """One element, if the matrix has it."""
@@ -102,10 +100,7 @@ class MatrixLines:
             line, at = line + lane, at + (lane if self.full is not None else self.step * lane)
         with b.if_(b.and_(b.lt(line, self.count), b.lt(k, self.end))):
             step = k if self.along and self.full is not None else k * self.step_k
-            into.set(self._taken(b.load(self.memory, at + step)))
-
-    def _taken(self, x: Scalar) -> Scalar:
-        return x if x.dtype is self.compute else self.b.cast(x, self.compute)
+            into.set(self.elements.element(at + step))
 
 
 class Finishing(Protocol):
@@ -128,17 +123,19 @@ class Finishing(Protocol):
         """Goes on with one element."""
 
 
-def team_builder(name: str, threads: int, epilogue: Finishing | None) -> TeamBuilder:
+def team_builder(name: str, threads: int, epilogue: Finishing | None, beginnings: Beginnings) -> TeamBuilder:
     """The builder of a kernel of tiles."""
-    if epilogue is None:
+    name = "".join(f"{beginning.name} then " for beginning in beginnings.values()) + name
+    around = next(iter(beginnings.values()), None) if epilogue is None else epilogue
+    if around is None:
         return TeamBuilder(name, threads)
-    b = epilogue.builder(name, threads)
+    b = around.builder(name, threads)
     assert isinstance(b, TeamBuilder)
     return b
 
 
 def kernel(dtype: DType, how: tuple[str, str], shape: TileShape | WarpShape, rank: int, parts: bool,
-           epilogue: Finishing | None = None) -> Kernel:
+           epilogue: Finishing | None = None, beginnings: Beginnings = NONE) -> Kernel:
     """Computes a tile of a product of a batch; the range numbers products, parts of the inner index, and tiles by rows
     and columns.
 
@@ -152,15 +149,18 @@ def kernel(dtype: DType, how: tuple[str, str], shape: TileShape | WarpShape, ran
         rank: how many batch dimensions there are.
         parts: whether each tile is of one block of inner indices alone.
         epilogue: what goes on with the result; its arguments follow.
+        beginnings: what operands are computed from; their arguments come before an epilogue's.
     """
     by_warps = isinstance(shape, WarpShape)
     name = f"product {dtype.short} {shape.rows}x{shape.columns} {how[0]} {how[1]} {rank}{' parts' * parts}"
-    b = team_builder(name + " by tensor cores" * by_warps, shape.threads, epilogue)
+    b = team_builder(name + " by tensor cores" * by_warps, shape.threads, epilogue, beginnings)
     compute = summed(dtype)
     c, left, right = b.pointer("c", compute), b.pointer("a", dtype), b.pointer("b", dtype)
     m, n, k, ldc, a_m, a_k, b_k, b_n = (b.integer() for _ in range(8))
     count = b.integer() if parts else None
     batch = [[b.integer() for _ in range(4)] for _ in range(rank)]
+    of_a, of_b = [elements_of(b, *(gpu_mma.memory_of(b, x) if by_warps else (x, compute)), beginnings)
+                  for x in (left, right)]
     wide, high = covering(b, n, shape.columns), covering(b, m, shape.rows)
     with b.for_(b.start, b.stop) as number:
         rest, across = parted(b, number, wide)
@@ -175,14 +175,13 @@ def kernel(dtype: DType, how: tuple[str, str], shape: TileShape | WarpShape, ran
                 batches = batches * length
             at_c, rest = (part * batches + item) * (m * n), item
         at_a, at_b, matrix = b.const(0, dt.int64), b.const(0, dt.int64), rest
-        for length, of_a, of_b, of_c in reversed(batch):
+        for length, step_a, step_b, step_c in reversed(batch):
             rest, index = parted(b, rest, length)
-            at_a, at_b = at_a + index * of_a, at_b + index * of_b
-            at_c = at_c if parts else at_c + index * of_c
+            at_a, at_b = at_a + index * step_a, at_b + index * step_b
+            at_c = at_c if parts else at_c + index * step_c
         row, column = down * shape.rows, across * shape.columns
-        read_a, read_b = [gpu_mma.memory_of(b, x) if by_warps else (x, compute) for x in (left, right)]
-        of_left = MatrixLines(b, *read_a, how[0], at_a, row, m, (a_m, a_k), end, shape.rows)
-        of_right = MatrixLines(b, *read_b, how[1], at_b, column, n, (b_n, b_k), end, shape.columns)
+        of_left = MatrixLines(b, of_a, how[0], at_a, row, m, (a_m, a_k), end, shape.rows)
+        of_right = MatrixLines(b, of_b, how[1], at_b, column, n, (b_n, b_k), end, shape.columns)
         part_of_tile = gpu_mma.tile_product(b, shape, dtype, compute, of_left, of_right, first, end)
         if epilogue is None or epilogue.kept:
             store_tile(b, c, part_of_tile, at_c, (row, column), (m, n), n if parts else ldc)
@@ -274,13 +273,16 @@ def product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: L
     total = x.batches * parts * dm.ceil_div(x.m, shape.rows) * dm.ceil_div(x.n, shape.columns)
     inner = BLOCK if parts > 1 else x.k
     weight = shape.rows * shape.columns * inner // 16 + 1
-    rows = x.batches, x.m, x.n
+    rows, loads = (x.batches, x.m, x.n), None
+    if isinstance(shape, TileShape):
+        loads = Loads({1: dm.ceil_div(x.n, shape.columns), 2: dm.ceil_div(x.m, shape.rows)},
+                      functools.partial(kernel, *what))
     if parts == 1:
         tiles = held(*rows, functools.partial(kernel, *what)) if layout.is_contiguous() and not swapped else None
-        return [Run(build, [Within(out, layout.offset), *places, *sizes], total, weight, tiles=tiles)]
+        return [Run(build, [Within(out, layout.offset), *places, *sizes], total, weight, tiles=tiles, loads=loads)]
     size = x.batches * x.m * x.n
     sums = Work(compute, parts * size)
-    return [Run(build, [sums, *places, *sizes], total, weight), join(p, out, sums, parts, rows)]
+    return [Run(build, [sums, *places, *sizes], total, weight, loads=loads), join(p, out, sums, parts, rows)]
 
 
 def held(matrices: DimLike, rows: DimLike, columns: DimLike, build: Callable[..., Kernel]) -> Tiles:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
@@ -17,13 +18,16 @@ from twofold.ir.dtypes import DType
 from . import conv_shapes as shapes
 from . import gpu_conv, gpu_gemm, gpu_pool, gpu_scan, gpu_scatter, gpu_sort
 from .backend import Lowering, lowering
+from .gpu_mma import WarpShape
+from .gpu_tile import TileShape
 from .kernels import convolution, scan, segment
 from .kernels.windows import Geometry
 from .kernels.windows import steps as steps_of
 from .layout import Layout
 from .matrices import Matrices
-from .operands import Argument, Run, Within, Work
+from .operands import Argument, Loads, Run, Within, Work
 from .placer import Placer
+from .statements import Kernel
 from .structured import Indexed, place_cross_entropy, place_gather, place_order, place_scatter, place_softmax
 from .structured_products import transposed
 from .structured_windows import convolves, place_convolution, place_pool
@@ -103,13 +107,19 @@ def _convolved(p: Placer, w: Geometry, places: tuple[Argument, Argument, Argumen
     total = parts * groups * dm.ceil_div(w.places, shape.rows) * -(-columns // shape.columns)
     sizes: list[Argument] = [*w.integers, w.places, groups, columns, inner, *matrix, *steps]
     weight = shape.rows * shape.columns * -(-k // parts) // 16 + 1
-    rows = 1, w.places, outputs
+    rows, build = (1, w.places, outputs), functools.partial(gpu_conv.forward, *what)
+    loads = _loads(shape, build, w.taps * -(-columns // shape.columns), dm.ceil_div(w.places, shape.rows))
     if parts == 1:
-        tiles = gpu_gemm.held(*rows, functools.partial(gpu_conv.forward, *what)) if whole else None
-        return [Run(kernel, [result, images, filters, *sizes], total, weight, tiles=tiles)]
+        tiles = gpu_gemm.held(*rows, build) if whole else None
+        return [Run(kernel, [result, images, filters, *sizes], total, weight, tiles=tiles, loads=loads)]
     sums = Work(compute, parts * (w.places * columns))
-    return [Run(kernel, [sums, images, filters, *sizes, parts], total, weight),
+    return [Run(kernel, [sums, images, filters, *sizes, parts], total, weight, loads=loads),
             gpu_gemm.join(p, result, sums, parts, rows)]
+
+
+def _loads(shape: TileShape | WarpShape, build: Callable[..., Kernel], *times: DimLike) -> Loads | None:
+    """What says how often each element of two operands is loaded; None where tensor cores multiply them."""
+    return Loads(dict(enumerate(times, 1)), build) if isinstance(shape, TileShape) else None
 
 
 def _fills(inner: int, dtype: DType) -> bool:
@@ -166,11 +176,14 @@ def _filter_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) 
     m = w.taps * inner
     x_of = Matrices(m, columns, w.places, (1, m), (outputs, 1), outputs, ((shares, 0, 0, 0),))
     shape, _ = gpu_gemm.tiles_for(p, x_of, compute, parts=False)
-    kernel = p.kernel(gpu_conv.filters, compute, shape, w.window, _fills(inner, compute))
+    what = compute, shape, w.window, _fills(inner, compute)
+    kernel = p.kernel(gpu_conv.filters, *what)
     total = shares * -(-m // shape.rows) * -(-columns // shape.columns)
     weight = shape.rows * shape.columns * w.places // 16 + 1
     arguments: list[Argument] = [parts, p.at(x), p.at(ct), *w.integers, w.places, count, groups, columns, inner]
-    p.fill([parts], Run(kernel, arguments, total, weight))
+    loads = _loads(shape, functools.partial(gpu_conv.filters, *what), w.taps * -(-columns // shape.columns),
+                   -(-m // shape.rows))
+    p.fill([parts], Run(kernel, arguments, total, weight, loads=loads))
     if not single:
         size = math.prod(filters)
         p.fill([out], Run(p.kernel(convolution.add_up, compute), [out, parts, count, size], size, count))

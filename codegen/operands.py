@@ -18,7 +18,7 @@ from twofold.ir.dtypes import DType
 from .statements import Kernel
 
 __all__ = ["Work", "PartialResults", "Within", "Slot", "LibraryKey", "Library", "Detail", "Blocking", "Rows", "Tiles",
-           "Epilogue", "Run", "Memory", "Argument", "RunKernel", "bytes_of", "memory_in"]
+           "Loads", "Epilogue", "Run", "Memory", "Argument", "RunKernel", "bytes_of", "memory_in", "operand_of"]
 
 LibraryKey: TypeAlias = tuple[str, ...]  # a kind that somebody provides, then what tells its kernels apart
 
@@ -156,6 +156,19 @@ class Tiles:
 
 
 @data_class(frozen=True, eq=False)
+class Loads:
+    """Which operands a run of a product can compute from something else while it loads them.
+
+    Attributes:
+        times: how often it loads each element of an operand, by the operand's place among the arguments.
+        build: builds the kernel for some `beginnings`, by these places.
+    """
+
+    times: Mapping[int, DimLike]
+    build: Callable[..., Kernel]
+
+
+@data_class(frozen=True, eq=False)
 class Epilogue:
     """What a product does with each tile of its result: a kernel of the program's own (`fused_tile.py`).
 
@@ -181,6 +194,7 @@ class Run:
     rows: the ways in which it goes over rows, the fewest rows first.
     tiles: how it computes a product, if it can have an epilogue.
     epilogue: the one that it has.
+    loads: which operands can have prologues.
     """
 
     kernel: RunKernel
@@ -192,6 +206,7 @@ class Run:
     rows: Sequence[Rows] = ()
     tiles: Tiles | None = None
     epilogue: Epilogue | None = None
+    loads: Loads | None = None
 
     def values(self) -> list[g.Value]:
         """The values whose memory the kernel gets."""
@@ -210,3 +225,15 @@ def memory_in(argument: Argument) -> tuple[Memory, DimLike] | None:
     if isinstance(argument, Within):
         return argument.value, argument.offset
     return (argument, 0) if isinstance(argument, (g.Value, PartialResults, Work)) else None
+
+
+def operand_of(argument: Argument, anywhere: bool = False) -> g.Value | None:
+    """The value at the beginning of whose memory an argument is a place, or anywhere in whose memory it is."""
+    memory = memory_in(argument)
+    if memory is None or not isinstance(memory[0], g.Value) or not (anywhere or _is_zero(memory[1])):
+        return None
+    return memory[0]
+
+
+def _is_zero(size: DimLike) -> bool:
+    return type(size) is int and size == 0

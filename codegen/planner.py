@@ -23,6 +23,7 @@ from . import (
     fusion,
     loop_info,
     loop_rows,
+    prologues,
     row_blocks,
     structured,
     structured_products,
@@ -247,6 +248,7 @@ class _Body:
         self.settle_outputs()
         epilogues.attach(self.grouping, self.graph.inputs, self.outputs, self.donate,
                          self.shared.backend.caches)
+        prologues.attach(self.grouping, self.outputs, self.inplace.values())
         self.find_uses()
         for unit in self.grouping.units:
             if isinstance(unit, Group):
@@ -256,7 +258,7 @@ class _Body:
             elif unit.epilogue is not None:
                 self.product(unit, unit.epilogue)
             else:
-                self.line += [_step_of(run, unit.node) for run in unit.runs]
+                self.line += [step for _, step in self.begun(unit)]
         self.end_line(len(self.grouping.units))
         return self.tree
 
@@ -410,18 +412,29 @@ class _Body:
 
     def product(self, single: Single, group: Group) -> None:
         """A product with an epilogue."""
-        result, (*before, last) = single.outs[0], single.runs
-        self.line += [_step_of(run, single.node) for run in before]
+        result, (*before, (last, step)) = single.outs[0], self.begun(single)
+        self.line += [step for _, step in before]
         stored = [v for item in group.items for v in item.outs if v in self.needed]
         if not stored:
-            self.line.append(_step_of(last, single.node))
+            self.line.append(step)
             return
         overwrites = self.overwritten(group, stored, {result, *[s.base for s in single.sources]})
         self.shared.aliases.update(overwrites)
         run = self.shared.backend.finished(last, group, stored, overwrites, result, result in self.needed)
-        step = _step_of(run, single.node, group.items)
-        step.items = list(group.items)
-        self.line.append(step)
+        finished = _step_of(run, single.node)
+        finished.items = [*step.items, *group.items]
+        self.line.append(finished)
+
+    def begun(self, single: Single) -> list[tuple[Run, Step]]:
+        """The runs of a unit, with its prologues, as steps."""
+        steps = []
+        for run in single.runs:
+            begun = self.shared.backend.begun(run, single.prologues) if single.prologues else run
+            step = _step_of(begun, single.node)
+            if begun is not run:
+                step.items = [item for group in single.prologues.values() for item in group.items]
+            steps.append((begun, step))
+        return steps
 
     def overwritten(self, group: Group, stored: Sequence[g.Value],
                     around: Collection[g.Value] = ()) -> dict[g.Value, g.Value]:

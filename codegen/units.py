@@ -91,7 +91,8 @@ class Single:
     """A node that is a unit of its own, or a part of one, with its operands and the values that it fills.
 
     `runs` are its kernels; control flow has none. `epilogue` is the group that goes on with the result of the last
-    one, tile by tile (`epilogues.py`).
+    one, tile by tile (`epilogues.py`), `prologues` are those that make operands of them while these are loaded, by the
+    operand (`prologues.py`).
     """
 
     at: int
@@ -100,6 +101,12 @@ class Single:
     outs: list[g.Value]
     runs: list[Run] = field(default_factory=list)
     epilogue: Group | None = None
+    prologues: dict[g.Value, Group] = field(default_factory=dict)
+
+    @property
+    def groups(self) -> list[Group]:
+        """Those that are part of it, in the order in which they are computed."""
+        return [*self.prologues.values(), *([] if self.epilogue is None else [self.epilogue])]
 
 
 About: TypeAlias = g.Value | Shape | str | int  # an operand of the text that says why two units are apart
@@ -128,15 +135,21 @@ class Grouping:
     slots: dict[g.Value, Slot]
     apart: list[Apart]
 
+    def number(self) -> None:
+        """Numbers the units by their places."""
+        for at, unit in enumerate(self.units):
+            unit.at = at
+            for group in unit.groups if isinstance(unit, Single) else ():
+                group.at = at
+
     def reasons(self) -> dict[g.Value, str]:
         """For each value that one unit leaves in memory for others, why the last of them is not one with it."""
         home: dict[g.Value, Group | Single] = {}
         readers: dict[FusionItem | Single, Group | Single] = {}
         for unit in self.units:
-            group = unit if isinstance(unit, Group) else unit.epilogue
             if isinstance(unit, Single):
                 home.update(dict.fromkeys(unit.outs, unit))
-            if group is not None:
+            for group in unit.groups if isinstance(unit, Single) else [unit]:
                 readers.update(dict.fromkeys(group.items, unit))
                 home.update((v, unit) for item in group.items for v in item.outs)
         return {a.value: a.text.format(*map(_in_words, a.about)) for a in self.apart

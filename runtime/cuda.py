@@ -69,6 +69,11 @@ class CUDA(backend.Backend):
 
         return gpu_epilogue.finished(run, group, stored, overwrites, product, kept)
 
+    def begun(self, run: Run, groups: Mapping[g.Value, Group]) -> Run:
+        from twofold.codegen import gpu_prologue
+
+        return gpu_prologue.begun(run, groups)
+
     def shares(self, work: DimLike) -> Shares | None:
         return None  # a launch is over all iterations
 

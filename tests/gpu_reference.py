@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import twofold as tf
-from twofold.codegen import backend, gpu_epilogue, gpu_fused, gpu_gemm, gpu_lowerings, planner
+from twofold.codegen import backend, gpu_epilogue, gpu_fused, gpu_gemm, gpu_lowerings, gpu_prologue, planner
 from twofold.codegen.fused_base import FusedKernel
 from twofold.codegen.layout import Layout
 from twofold.codegen.loop import Kernel
@@ -47,6 +47,10 @@ class GpuReference(Reference):
                  product: g.Value, kept: bool) -> Run:
         """A run of a product with an epilogue."""
         return gpu_epilogue.finished(run, group, stored, overwrites, product, kept)
+
+    def begun(self, run: Run, groups: Mapping[g.Value, Group]) -> Run:
+        """A run of a product that computes operands."""
+        return gpu_prologue.begun(run, groups)
 
 
 def interpreted(f: Callable[..., Any], tensors: list[Tensor],
