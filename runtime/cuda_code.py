@@ -40,19 +40,32 @@ class KernelResources(NamedTuple):
 
 
 class LoadedKernel:
-    """A kernel on one GPU.
+    """A kernel on one GPU, which is compiled and loaded when it is first to be launched.
 
     Attributes:
-        handle: the driver's.
         kernel: what it is of.
     """
 
-    def __init__(self, gpu: Gpu, kernel: Kernel, image: bytes) -> None:
-        self.gpu, self.kernel = gpu, kernel
-        self.module, self.handle = ctypes.c_void_p(), ctypes.c_void_p()
-        with gpu:
-            gpu.driver.cuModuleLoadData(ctypes.byref(self.module), image)
-            gpu.driver.cuModuleGetFunction(ctypes.byref(self.handle), self.module, _NAME.encode())
+    def __init__(self, gpu: Gpu, kernel: Kernel, module: str) -> None:
+        """Args:
+            module: the LLVM module with its code.
+        """
+        self.gpu, self.kernel, self._module = gpu, kernel, module
+
+    @functools.cached_property
+    def handle(self) -> ctypes.c_void_p:
+        """The driver's.
+
+        Raises:
+            InternalError: the driver refuses its code.
+        """
+        with _lock:
+            gpu, module, handle = self.gpu, ctypes.c_void_p(), ctypes.c_void_p()
+            image = _image(gpu, self.kernel, self._module)
+            with gpu:
+                gpu.driver.cuModuleLoadData(ctypes.byref(module), image)
+                gpu.driver.cuModuleGetFunction(ctypes.byref(handle), module, _NAME.encode())
+            return handle
 
     @functools.cached_property
     def resources(self) -> KernelResources:
@@ -81,14 +94,12 @@ def function(gpu: Gpu, kernel: Kernel, arguments: int) -> LoadedKernel:
 
     Args:
         arguments: how many the kernel is given.
-    Raises:
-        InternalError: the driver refuses its code.
     """
     with _lock:
         module = ptx.module({_NAME: kernel}, count=arguments)
         loaded = _functions.get((gpu, module))
         if loaded is None:
-            loaded = _functions[gpu, module] = LoadedKernel(gpu, kernel, _image(gpu, kernel, module))
+            loaded = _functions[gpu, module] = LoadedKernel(gpu, kernel, module)
         return loaded
 
 

@@ -179,6 +179,14 @@ def assert_waits(block: Sequence[Statement], waited: bool) -> bool:
     return waited
 
 
+def test_only_what_is_launched_is_compiled(fake: Any) -> None:
+    """The steps inside of one kernel are none by themselves."""
+    f, x = tf.function(newton), some(6, 3).gpu()
+    f(x, x)
+    launched = f.explain(x, x, file=io.StringIO()).launches
+    assert fake is None or len(fake.texts) <= len(launched) == 4
+
+
 def test_what_a_block_takes_long_for_is_the_hosts(fake: Any) -> None:
     @tf.function(input_signature=[tf.TensorSpec([None, 128], tf.float32)])
     def f(x: Any) -> Any:
