@@ -2,12 +2,13 @@
 `conv.py`.
 
 Lines are covered by whole tiles, from the largest on as they fit, so that nothing beyond a line is read. The elements
-of short lines are put together instead.
+of short lines are put together instead, and in the first tier those of all lines.
 """
 
 from __future__ import annotations
 
 import functools
+from contextlib import nullcontext
 from typing import NamedTuple
 
 from twofold.ir import dtypes as dt
@@ -67,8 +68,9 @@ class _Filters:
         self.v = arguments(b, dtype, FILTERS)
         self.pack = pack(shape, dtype)
         widths = [vectors] if shape.first_tier else list(range(1, vectors + 1))
-        self.tiles = [[(rows, filters_tile(shape, dtype, rows, wide, False)) for rows in filter_heights(shape, wide)]
-                      for wide in widths]
+        self.tiles = [] if shape.first_tier else [
+            [(rows, filters_tile(shape, dtype, rows, wide, False)) for rows in filter_heights(shape, wide)]
+            for wide in widths]
         self.together = shape.tall if shape.first_tier else _SCATTERED  # elements of short lines that a tile takes
         self.scattered = [filters_tile(shape, dtype, self.together, wide, True) for wide in widths]
         self.places, self.right = b.scratch(dt.int64, BLOCK), b.scratch(dtype, BLOCK * self.width)
@@ -99,10 +101,11 @@ class _Filters:
             self.table(begin, depth)
         with b.for_(*of.panels) as number:
             panel = self.panel(of, begin, depth, number * self.width, fresh)
-            with b.if_(b.le(v.length, _SCATTERED)):
+            with nullcontext() if self.shape.first_tier else b.if_(b.le(v.length, _SCATTERED)):
                 self.gathered(of, panel)
-            with b.else_(), b.for_(*of.stretches) as stretch:
-                self.tiled(of, stretch, panel)
+            if not self.shape.first_tier:
+                with b.else_(), b.for_(*of.stretches) as stretch:
+                    self.tiled(of, stretch, panel)
 
     def panel(self, of: _FilterUnit, begin: Scalar, depth: Scalar, column: Scalar, fresh: Scalar) -> _FilterPanel:
         """The panel of B from `column` on, packed if it has to be."""
@@ -142,17 +145,22 @@ class _Filters:
         first, last = share(b, cut, covering(b, v.length, self.height), v.cuts)
         return line, first * self.height, b.minimum(last * self.height, v.length)
 
+    def start(self, number: Scalar) -> Scalar:
+        """The number of the first element of a stretch among those of all lines."""
+        line, begin, _ = self.stretch(number)
+        return line * self.v.length + begin
+
     def gathered(self, of: _FilterUnit, panel: _FilterPanel) -> None:
-        """All tiles of short lines, whose elements are put together."""
-        b, v = self.b, self.v
-        first, end = (line * v.length for line in of.stretches)
+        """All tiles of lines whose elements are put together."""
+        b = self.b
+        first, end = (self.start(number) for number in of.stretches)
         with b.for_(first, end, self.together) as top:
             self.scatter(top, end)
             operands = (of.x, *panel.rows, *self.target(panel, top), b.at(self.offsets, 0), end - top)
             by_width(b, self.lanes, panel.columns, [functools.partial(b.invoke, f, *operands) for f in self.scattered])
 
     def scatter(self, top: Scalar, end: Scalar) -> None:
-        """Fills in the offsets of the elements of short lines from number `top` on; the last one's for those beyond."""
+        """Fills in the offsets of the elements of lines from number `top` on; the last one's for those beyond."""
         b, v = self.b, self.v
         line, at = (b.local(x) for x in parted(b, top, v.length))
         start = b.local(line_start(b, v, line.get()))

@@ -233,11 +233,28 @@ class _Forward:
             to = b.at(work, ((n * v.cover_z + i) * v.cover_y + j) * v.cover_x * v.together)
             row = ((first[0] + n) * v.size_z + at_z) * v.size_y + at_y
             source = b.at(v.x, (row * v.size_x + x) * v.channels)
+            if self.shape.first_tier:
+                self.pixels(to, source, (begin, end), group)
+                return
             for lo, hi, pixels in ((0, begin, None), (begin, end, source), (end, v.cover_x, None)):
                 with b.if_(b.eq(v.together, v.channels)):
                     self.stretch(to, lo * v.channels, hi * v.channels, pixels)
                 with b.else_():
                     self.apart(to, lo, hi, pixels, group)
+
+    def pixels(self, to: Scalar, source: Scalar, inside: tuple[Scalar, Scalar], group: Scalar) -> None:
+        """Fills a line of pixels one by one, `inside` with those of `source`, else with zeros: all channels, or those
+        of some groups from `group` on."""
+        b, v = self.b, self.v
+        whole = b.eq(v.together, v.channels)
+        count = b.select(whole, 1, b.minimum(v.groups - group, v.held))
+        first = b.select(whole, 0, group * v.together)
+        with b.for_(0, count) as number, b.for_(0, v.cover_x) as pixel, b.for_(0, v.together, self.lanes) as n:
+            valid = b.and_(b.ge(pixel, inside[0]), b.lt(pixel, inside[1]))
+            left = v.together - n
+            at = pixel * v.channels + first + number * v.together + n
+            elements = b.load(source, at, self.lanes, b.first(b.select(valid, left, 0), self.lanes))
+            b.store(to, number * v.x_g + pixel * v.together + n, elements, b.first(left, self.lanes))
 
     def apart(self, to: Scalar, begin: ScalarLike, end: Scalar, source: Scalar | None, group: Scalar) -> None:
         """Fills pixels of groups from `group` on, which lie apart, with those of `source`, or with zeros."""
