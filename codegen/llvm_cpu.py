@@ -11,7 +11,6 @@ for both. Of kernels for eager calls that is not said, so that they may be given
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
@@ -209,7 +208,7 @@ class _FunctionEmitter:
     def argument(self, slot: int) -> ir.Value:
         if slot in self.numbers:
             return _I64(self.numbers[slot])
-        return self.b.load(self.b.gep(self.args, [_integer(slot)], source_etype=_I64), typ=_I64)
+        return self.b.load(self.b.gep(self.args, [llvm_ops.integer(slot)], source_etype=_I64), typ=_I64)
 
     def result(self, checks: int) -> ir.Value:
         """The status of a kernel with so many checks, where it ends."""
@@ -322,7 +321,7 @@ class _FunctionEmitter:
         for n, argument in enumerate(spread.args):
             value = self.values[argument.id]
             word = b.ptrtoint(value, _I64) if isinstance(value.type, ir.PointerType) else value
-            b.store(word, b.gep(args, [_integer(n)], source_etype=_I64))
+            b.store(word, b.gep(args, [llvm_ops.integer(n)], source_etype=_I64))
 
         def run(iteration: ir.Value) -> None:
             if kernel.shared:
@@ -376,7 +375,7 @@ class _FunctionEmitter:
         constant = isinstance(loop.step, int) and isinstance(low, ir.Constant) and isinstance(high, ir.Constant)
         if constant and self.unrolled(loop, low.constant, high.constant):
             return
-        step = _I64(loop.step) if isinstance(loop.step, int) else self.values[loop.step.id]
+        step = llvm_ops.integer(loop.step) if isinstance(loop.step, int) else self.values[loop.step.id]
         order = ">" if isinstance(loop.step, int) and loop.step < 0 else "<"
         before, body = b.block, self.fn.append_basic_block("loop")
         done = Exit(self.fn.append_basic_block("done"), self.carried(loop.body))
@@ -423,7 +422,7 @@ class _FunctionEmitter:
         if any(isinstance(s, Break) for s in walk(loop.body)):
             return False
         if count:
-            self.values[loop.index.id] = _I64(low)
+            self.values[loop.index.id] = llvm_ops.integer(low)
             self.block(loop.body)
         return True
 
@@ -525,17 +524,12 @@ def _rounds_at_once(loop: For, rounds: int) -> int:
 
 def _constant(out: Scalar, value: float) -> ir.Constant:
     if out.dtype is dt.int64:
-        return _integer(int(value))
+        return llvm_ops.integer(int(value))
     kind = llvm_ops.llvm_type(out.dtype)
     number = float(value) if out.dtype.is_floating else int(value)
     if isinstance(out.dtype, Vector):
         return ir.Constant(kind, number if number or str(number).startswith("-") else None)
     return kind(number)
-
-
-@functools.lru_cache(1 << 12)
-def _integer(value: int) -> ir.Constant:
-    return ir.Constant(_I64, value)
 
 
 _SAME = {("add", 0, 0): 1, ("add", 1, 0): 0, ("sub", 1, 0): 0, ("mul", 0, 1): 1, ("mul", 1, 1): 0,
@@ -570,4 +564,4 @@ def _folded(op: str, at: list[ir.Value], args: Sequence[Scalar]) -> ir.Value | N
     result = _EXACT[op](*numbers)
     if isinstance(result, bool):
         return _I1(int(result))
-    return _I64(result) if -(1 << 63) <= result < 1 << 63 else None
+    return llvm_ops.integer(result) if -(1 << 63) <= result < 1 << 63 else None

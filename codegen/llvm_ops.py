@@ -20,7 +20,7 @@ from twofold.ir.dtypes import DType
 from . import target as targets
 from .value_types import Address, Vector
 
-__all__ = ["llvm_type", "Lanes", "emit", "widen", "narrow", "converts_half"]
+__all__ = ["llvm_type", "Lanes", "integer", "emit", "widen", "narrow", "converts_half"]
 
 _I1, _I16, _I32, _I64 = (ir.IntType(n) for n in (1, 16, 32, 64))
 _HALF, _FLOAT, _DOUBLE, _POINTER = ir.HalfType(), ir.FloatType(), ir.DoubleType(), ir.PointerType()
@@ -43,6 +43,12 @@ def llvm_type(dtype: DType, memory: bool = False) -> ir.Type:
     if dtype.is_integer:
         return ir.IntType(8 * dtype.size)
     raise TypeError(f"{dtype.name} is not a scalar type of kernels")
+
+
+@functools.lru_cache(1 << 12)
+def integer(value: int) -> ir.Constant:
+    """A constant of 64 bits."""
+    return ir.Constant(_I64, value)
 
 
 class Lanes(ir.VectorType):
@@ -109,27 +115,27 @@ def _compare(b: ir.IRBuilder, op: str, args: _Values, dtype: DType) -> ir.Value:
     return compare(_COMPARE[op], *args)
 
 
-def _safe_divisor(b: ir.IRBuilder, x: ir.Value, y: ir.Value, dtype: DType) -> ir.Value:
-    """`y`, or 1 where dividing by it would trap."""
-    traps = b.icmp_unsigned("==", y, y.type(0))
+def _safe_divisor(b: ir.IRBuilder, x: ir.Value, y: ir.Value, dtype: DType) -> tuple[ir.Value, ir.Value]:
+    """`y`, or 1 where dividing by it would trap; and whether it is 0."""
+    traps = is_zero = b.icmp_unsigned("==", y, y.type(0))
     if dtype.kind == "i":
         least = x.type(-(1 << (8 * dtype.size - 1)))
         overflows = b.and_(b.icmp_unsigned("==", x, least), b.icmp_unsigned("==", y, y.type(-1)))
         traps = b.or_(traps, overflows)
-    return b.select(traps, y.type(1), y)
+    return b.select(traps, y.type(1), y), is_zero
 
 
 def _idiv(b: ir.IRBuilder, args: _Values, dtype: DType, out: DType) -> ir.Value:
     x, y = args
     if isinstance(y, ir.Constant) and y.constant not in (0, -1) and not isinstance(y.type, ir.VectorType):
         return (b.udiv if dtype.is_unsigned else b.sdiv)(x, y)
-    quotient = (b.udiv if dtype.is_unsigned else b.sdiv)(x, _safe_divisor(b, x, y, dtype))
-    return b.select(b.icmp_unsigned("==", y, y.type(0)), y.type(0), quotient)
+    divisor, is_zero = _safe_divisor(b, x, y, dtype)
+    return b.select(is_zero, y.type(0), (b.udiv if dtype.is_unsigned else b.sdiv)(x, divisor))
 
 
 def _irem(b: ir.IRBuilder, args: _Values, dtype: DType, out: DType) -> ir.Value:
     x, y = args
-    return (b.urem if dtype.is_unsigned else b.srem)(x, _safe_divisor(b, x, y, dtype))
+    return (b.urem if dtype.is_unsigned else b.srem)(x, _safe_divisor(b, x, y, dtype)[0])
 
 
 def _neg(b: ir.IRBuilder, args: _Values, dtype: DType, out: DType) -> ir.Value:

@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 from llvmlite import ir
 
+from .llvm_writer import TextBuilder, TextPhi
+
 __all__ = ["Contents", "Exit", "settled"]
 
 Contents: TypeAlias = "ir.Value | _Merged"  # of a variable at one place in the code
@@ -37,13 +39,13 @@ class _Merged:
 
     def __init__(self, exit: Exit, var: int) -> None:
         self.exit, self.var = exit, var
-        self.phi: ir.PhiInstr | None = None
+        self.phi: TextPhi | None = None
 
-    def value(self, b: ir.IRBuilder) -> ir.PhiInstr:
+    def value(self, b: ir.IRBuilder) -> TextPhi:
         """The phi."""
         if self.phi is None:
             arrivals = [(block, settled(b, variables[self.var])) for block, variables in self.exit.arrivals]
-            start = ir.IRBuilder()
+            start = TextBuilder(self.exit.block)
             start.position_at_start(self.exit.block)
             self.phi = start.phi(arrivals[0][1].type)
             for block, value in arrivals:

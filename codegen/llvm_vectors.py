@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from . import target as targets
-from .llvm_ops import Lanes
+from .llvm_ops import Lanes, integer
 
 __all__ = ["load", "store", "splat", "first", "shuffle", "extract", "pack", "aligned", "add_pairs", "add_quads",
            "prefetch"]
@@ -74,7 +74,7 @@ def pack(b: ir.IRBuilder, values: Sequence[ir.Value]) -> ir.Value:
 
 def aligned(b: ir.IRBuilder, address: ir.Value, size: int) -> ir.Value:
     """Whether an address is a multiple of `size` bytes."""
-    return b.icmp_unsigned("==", b.and_(b.ptrtoint(address, _I64), _I64(size - 1)), _I64(0))
+    return b.icmp_unsigned("==", b.and_(b.ptrtoint(address, _I64), integer(size - 1)), integer(0))
 
 
 class _BFloat(ir.Type):
@@ -105,14 +105,14 @@ def add_quads(b: ir.IRBuilder, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.
 
 def first(b: ir.IRBuilder, count: ir.Value, lanes: int) -> ir.Value:
     """The mask of the first `count` lanes: none for a negative number, all for a large one."""
-    low = b.select(b.icmp_signed("<", count, _I64(lanes)), count, _I64(lanes))
-    count = b.select(b.icmp_signed("<", count, _I64(0)), _I64(0), low)
+    low = b.select(b.icmp_signed("<", count, integer(lanes)), count, integer(lanes))
+    count = b.select(b.icmp_signed("<", count, integer(0)), integer(0), low)
     if targets.current().granules:  # a comparison gives a mask as SVE has it
         numbers = ir.Constant(Lanes(_I32, lanes), list(range(lanes)))
         return b.icmp_signed(">", splat(b, b.trunc(count, _I32), lanes), numbers)
-    bits = b.sub(b.shl(_I64(1), count), _I64(1))
+    bits = b.sub(b.shl(integer(1), count), integer(1))
     if lanes == 64:  # by as many places no word is moved
-        bits = b.select(b.icmp_signed("==", count, _I64(lanes)), _I64(-1), bits)
+        bits = b.select(b.icmp_signed("==", count, integer(lanes)), integer(-1), bits)
     return b.bitcast(b.trunc(bits, ir.IntType(lanes)), Lanes(_I1, lanes))
 
 

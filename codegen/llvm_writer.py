@@ -2,8 +2,8 @@
 
 llvmlite keeps an object for each instruction, with operands, flags and metadata, and makes text of these when the
 module is printed. Kernels are thousands of instructions that nobody looks at before LLVM reads them: here each is its
-text from the beginning. What is changed later (phis) or looked at (calls, branches, allocations) is llvmlite's own, and
-both may stand in one block.
+text from the beginning, or, of phis, what that is made of. What is looked at (some calls, allocations) is llvmlite's
+own, and both may stand in one block.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
-__all__ = ["TextLine", "TextBuilder"]
+__all__ = ["TextLine", "TextPhi", "TextBuilder"]
 
 _I1, _VOID = ir.IntType(1), ir.VoidType()
 _COMPARED = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
@@ -42,6 +42,40 @@ class TextLine(ir.Value):
 
     def __str__(self) -> str:
         return self.text
+
+
+class TextEnd(TextLine):
+    """The end of a block, by which llvmlite finds the block."""
+
+    __slots__ = ("parent",)
+
+    def __init__(self, block: ir.Block, text: str) -> None:
+        super().__init__(_VOID, "", text)
+        self.parent = block
+
+    def set_weights(self, weights: Sequence[int]) -> None:
+        """Tells how often each of the ways is taken, compared with the others."""
+        module = self.parent.function.module
+        words = [ir.MetaDataString(module, "branch_weights"), *map(ir.IntType(32), weights)]
+        self.set_metadata("prof", module.add_metadata(words))
+
+
+class TextPhi(TextLine):
+    """A phi, which is told later what leads to it."""
+
+    __slots__ = ("incomings",)
+
+    def __init__(self, type: ir.Type, reference: str) -> None:
+        super().__init__(type, reference, f"{reference} = phi {type}")
+        self.incomings: list[tuple[ir.Value, ir.Block]] = []
+
+    def add_incoming(self, value: ir.Value, block: ir.Block) -> None:
+        """Gives the value that it has where a block leads to it."""
+        self.incomings.append((value, block))
+
+    def __str__(self) -> str:
+        ways = ", ".join([f"[{value.get_reference()}, {block.get_reference()}]" for value, block in self.incomings])
+        return f"{self.text} {ways}"
 
 
 def _binary(op: str) -> Callable[..., TextLine]:
@@ -77,8 +111,7 @@ class TextBuilder(ir.IRBuilder):
         """Adds an instruction with a value."""
         reference = f"%v{next(self._numbers)}"
         line = TextLine(kind, reference, f"{reference} = {text}")
-        self._block.instructions.insert(self._anchor, line)
-        self._anchor += 1
+        self._add(line)
         return line
 
     add, sub, mul = _binary("add"), _binary("sub"), _binary("mul")
@@ -151,9 +184,46 @@ class TextBuilder(ir.IRBuilder):
         end = "" if align is None else f", align {align}"
         return self._done(f"store {value.type} {value.get_reference()}, {ptr.type} {ptr.get_reference()}{end}")
 
+    def phi(self, typ: ir.Type, name: str = "", flags: Sequence[str] = ()) -> TextPhi:
+        """A value that depends on where the block is reached from."""
+        phi = TextPhi(typ, f"%v{next(self._numbers)}")
+        self._add(phi)
+        return phi
+
+    def branch(self, target: ir.Block) -> TextLine:
+        """Goes on in another block."""
+        return self._set_terminator_text(f"br label {target.get_reference()}")
+
+    def cbranch(self, cond: ir.Value, truebr: ir.Block, falsebr: ir.Block) -> TextLine:
+        """Goes on in one of two blocks."""
+        return self._set_terminator_text(f"br {cond.type} {cond.get_reference()}, label {truebr.get_reference()}, "
+                                         f"label {falsebr.get_reference()}")
+
+    def insert_element(self, vector: ir.Value, value: ir.Value, idx: ir.Value, name: str = "") -> TextLine:
+        """A vector with another value in one lane."""
+        return self.write(vector.type, f"insertelement {vector.type} {vector.get_reference()}, {value.type} "
+                                       f"{value.get_reference()}, {idx.type} {idx.get_reference()}")
+
+    def shuffle_vector(self, vector1: ir.Value, vector2: ir.Value, mask: ir.Constant, name: str = "") -> TextLine:
+        """Lanes of two vectors."""
+        kind, count = vector1.type, mask.type.count
+        out = kind if kind.count == count else ir.VectorType(kind.element, count)
+        return self.write(out, f"shufflevector {kind} {vector1.get_reference()}, {vector2.type} "
+                               f"{vector2.get_reference()}, {mask.type} {mask.get_reference()}")
+
+    def _set_terminator_text(self, text: str) -> TextLine:
+        """Ends the block."""
+        assert not self._block.is_terminated, "a block ends once"
+        self._block.terminator = line = TextEnd(self._block, text)
+        self._add(line)
+        return line
+
     def _done(self, text: str) -> TextLine:
         """Adds an instruction without a value."""
         line = TextLine(_VOID, "", text)
+        self._add(line)
+        return line
+
+    def _add(self, line: TextLine) -> None:
         self._block.instructions.insert(self._anchor, line)
         self._anchor += 1
-        return line

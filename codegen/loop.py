@@ -586,6 +586,11 @@ def _prune(block: list[Statement], used: set[int]) -> list[Statement]:
     """`block` without dead values; `used` gathers the ids of values that are read."""
     live: list[Statement] = []
     for statement in reversed(block):
+        if type(statement) is Instr:  # most of all
+            if statement.out.id in used:
+                used.update([value.id for value in statement.args])
+                live.append(statement)
+            continue
         out = None if isinstance(statement, Call) else result_of(statement)
         if out is not None and out.id not in used:
             continue

@@ -58,3 +58,15 @@ def test_operands_of_different_types_are_refused() -> None:
     b = TextBuilder(fn.append_basic_block())
     with pytest.raises(ValueError, match="add of i32 and i64"):
         b.add(*fn.args)
+
+
+@pytest.mark.parametrize("likely", [True, False])
+def test_branches_say_which_way_is_likely(likely: bool) -> None:
+    fn = ir.Function(ir.Module(), ir.FunctionType(ir.VoidType(), [ir.IntType(1)]), "f")
+    b = TextBuilder(fn.append_basic_block())
+    with b.if_then(fn.args[0], likely=likely):
+        b.ret_void()
+    b.ret_void()
+    weights = "i32 99, i32 1" if likely else "i32 1, i32 99"
+    assert f'"branch_weights", {weights}' in str(fn.module) and ", !prof !" in str(fn)
+    llvm_module.verified(fn.module)
