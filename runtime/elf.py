@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from twofold.ir.errors import InternalError
 
-__all__ = ["ALLOC", "NOBITS", "PROGBITS", "File", "Relocation", "Section", "Symbol", "read"]
+__all__ = ["ALLOC", "EXECUTABLE", "NOBITS", "PROGBITS", "File", "Relocation", "Section", "Symbol", "read"]
 
 PROGBITS, _SYMTAB, _RELA, NOBITS = 1, 2, 4, 8  # kinds of sections
 _LOCAL = 0  # binding of a symbol that other files do not see
-ALLOC = 2  # flag of a section that has memory while the program runs
+ALLOC, EXECUTABLE = 2, 4  # flags of a section that has memory while the program runs, and of one with instructions
 _MAGIC = b"\x7fELF\x02\x01"
 
 

@@ -63,7 +63,7 @@ def _load() -> ctypes.Array[ctypes.c_int64]:
     clock = system.c_function("clock_gettime")
     if clock is None:  # nor are there clocks by number
         return (ctypes.c_int64 * 0)()
-    functions = machine.load("interrupts", _module, ("interrupts.py",), seldom=True)
+    functions = machine.load("interrupts", _module, ("interrupts.py",), plain=True)
     values = {"clock": clock, "clock_number": time.CLOCK_MONOTONIC, "poll": functions["poll"],
               "main": threading.main_thread().ident or 0}
     for name, function in (("ensure", "PyGILState_Ensure"), ("release", "PyGILState_Release"),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from twofold.codegen.apart import apart
 
-from . import cache, loading, system
+from . import cache, elf, loading, system
 
 if TYPE_CHECKING:
     from llvmlite import binding, ir
@@ -35,7 +35,7 @@ _COMMON = ("machine.py", "emit.py", "../codegen/llvm_loops.py")  # on which all 
 
 
 def load(name: str, build: Callable[[], ir.Module], sources: Iterable[str], depends: object = None,
-         seldom: bool = False) -> dict[str, int]:
+         plain: bool = False) -> dict[str, int]:
     """Addresses by name of the functions of the module that `build` returns.
 
     Args:
@@ -45,7 +45,8 @@ def load(name: str, build: Callable[[], ir.Module], sources: Iterable[str], depe
         sources: files of this folder that write the code with `emit.Code`; their contents, and those of the files that
             `emit.Code` is made of, are part of the key.
         depends: whatever else the code depends on, with a `repr` that says it.
-        seldom: whether it runs so seldom that it is best made without LLVM's care, in a fraction of the time.
+        plain: whether so little time is spent in it that it is best made without LLVM's care, in a fraction of the
+            time.
     Raises:
         OSError, RuntimeError, ImportError: the code can be neither loaded nor compiled here.
         InternalError: it calls something that the process does not have.
@@ -55,7 +56,7 @@ def load(name: str, build: Callable[[], ir.Module], sources: Iterable[str], depe
         stored = cache.read("machine", key)
         functions = _unpack(stored) if stored is not None else None
         if functions is None:
-            stored, functions = _compile(build(), seldom)
+            stored, functions = _compile(build(), plain)
             if key == _key(name, sources, depends):  # else sources changed on disk: which of both compiled this?
                 cache.write("machine", key, stored)
         _loaded[name] = functions
@@ -107,7 +108,7 @@ def _map(code: bytes) -> int:
 
 
 @apart
-def _compile(module: ir.Module, seldom: bool) -> tuple[bytes, dict[str, int]]:
+def _compile(module: ir.Module, plain: bool) -> tuple[bytes, dict[str, int]]:
     """The form to store, and the addresses, of a new module."""
     import llvmlite.binding as llvm
 
@@ -115,19 +116,33 @@ def _compile(module: ir.Module, seldom: bool) -> tuple[bytes, dict[str, int]]:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine(
-        opt=0 if seldom else 2, reloc="pic", codemodel="small")
+        opt=0 if plain else 2, reloc="pic", codemodel="small")
     # Functions begin on lines of their own: where they began elsewhere, small calls took up to a tenth longer.
     parsed = llvm.parse_assembly(_DEFINITION.sub(r'\1 "no-jump-tables"="true" align 64\n{', str(module)))
     parsed.verify()
-    _simplify(parsed, machine)
+    if not plain:
+        _simplify(parsed, machine)
     image = machine.emit_object(parsed)
-    addresses = _link(image, dict.fromkeys(names, 0))
-    text = _text_section(image)
-    base = addresses["begin"]
-    # Linking changed no byte: there was nothing to relocate, and the code may be mapped anywhere.
-    if system.fills_code_pages() and text is not None and ctypes.string_at(base, len(text)) == text:
-        return _packed("code", {n: a - base for n, a in addresses.items()}, text), addresses
-    return _packed("object", dict.fromkeys(names, 0), image), addresses
+    code = _free_of_places(image) if system.fills_code_pages() else None
+    if code is None:
+        return _packed("object", dict.fromkeys(names, 0), image), _link(image, dict.fromkeys(names, 0))
+    text, offsets = code
+    functions = {name: offsets[name] for name in names}
+    base = _map(text)
+    return _packed("code", functions, text), {name: base + offset for name, offset in functions.items()}
+
+
+def _free_of_places(image: bytes) -> tuple[bytes, dict[str, int]] | None:
+    """The code of an object file and where in it each function begins; None where its bytes depend on where it lies."""
+    file = elf.read(image)
+    if file is None:
+        return None
+    texts = [n for n, section in enumerate(file.sections) if section.flags & elf.EXECUTABLE and section.length]
+    if len(texts) != 1 or file.relocations(texts):
+        return None
+    section = file.sections[texts[0]]
+    return (file.data[section.start:section.start + section.length],
+            {symbol.name: symbol.value for symbol in file.symbols if symbol.section == texts[0]})
 
 
 def _packed(kind: str, functions: dict[str, int], content: bytes) -> bytes:
@@ -155,11 +170,3 @@ def _link(image: bytes, functions: dict[str, int]) -> dict[str, int]:
     if missing:
         raise RuntimeError(f"the compiled module lacks {', '.join(missing)}")
     return addresses
-
-
-def _text_section(image: bytes) -> bytes | None:
-    """The bytes of the only code section; None when there is not exactly one."""
-    import llvmlite.binding as llvm
-
-    texts = [s.data() for s in llvm.ObjectFileRef.from_data(image).sections() if s.is_text() and s.size()]
-    return texts[0] if len(texts) == 1 else None

@@ -198,7 +198,7 @@ def _load() -> _ForkJoin | None:
         clock = system.c_function("clock_gettime")
         if clock is None:
             return None
-        address = machine.load("threads", _timed_module, ("threads.py",))["fork_join"]
+        address = machine.load("threads", _timed_module, ("threads.py",), plain=True)["fork_join"]
     except (OSError, RuntimeError, ImportError, AttributeError):
         return None
     addresses = [ctypes.cast(f, ctypes.c_void_p).value or 0 for f in functions]

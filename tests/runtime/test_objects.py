@@ -61,3 +61,11 @@ def test_a_float64_with_a_sign_put_on_narrows_to_float16() -> None:
     want = np.copysign(x.astype(np.float64)**2, x.astype(np.float64) - 1.5).astype(np.float32)
     with np.errstate(over="ignore"):
         assert (square((x,), x.shape)[0].view(np.int16) == want.astype(np.float16).view(np.int16)).all()
+
+
+def test_code_with_relocations_is_not_moved() -> None:
+    """Code that calls a function by its name depends on where it lies."""
+    assert machine._free_of_places(image(CALLS.format("g"))) is None
+    moved = machine._free_of_places(image("define i64 @f() {\n  ret i64 7\n}"))
+    assert moved is not None and moved[0] and moved[1]["f"] == 0
+    assert machine._free_of_places(b"no object file") is None
