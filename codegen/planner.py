@@ -71,7 +71,8 @@ def plan(graph: g.Graph, backend: Backend, donate: dict[int, int] | None = None,
         backend: that it is for.
         donate: output number -> number of an input of the same shape and dtype whose memory it may take, if that
             input is needed no more when the output is written.
-        interruptible: whether loops ask if they are to end.
+        interruptible: whether loops ask if they are to end. `threads` then holds, behind the libraries' words, the
+            address of what they ask (`runtime/interrupts.py: poll_words`).
         intact: whether a run that fails, or is interrupted, must leave inputs as they were: then none gives its memory
             away where that could happen after it was written.
     """

@@ -53,17 +53,14 @@ class Program(NamedTuple):
     others: Sequence[str] = ()
 
 
-def compile_graph(graph: g.Graph, backend: Backend, name: str, donate: dict[int, int] | None = None,
-                  timed: bool = False, interruptible: bool = False, intact: bool = False, parts: int = 1) -> Program:
+def compile_graph(graph: g.Graph, backend: Backend, name: str, timed: bool = False) -> Program:
     """The program of `graph`.
 
     Args:
-        graph, backend, donate, intact: see `planner.plan`.
-        name, timed, parts: see `emit`.
-        interruptible: whether loops ask if they are to end. `threads` then holds, behind the libraries' words, the
-            address of what they ask (`runtime/interrupts.py: poll_words`).
+        graph, backend: see `planner.plan`.
+        name, timed: see `emit`.
     """
-    return emit(planner.plan(graph, backend, donate, interruptible, intact), name, timed, parts)
+    return emit(planner.plan(graph, backend), name, timed)
 
 
 def emit(plan: Plan, name: str, timed: bool = False, parts: int = 1) -> Program:
@@ -73,8 +70,8 @@ def emit(plan: Plan, name: str, timed: bool = False, parts: int = 1) -> Program:
         plan: what to run; it stays as it is.
         name: of the entry; names of programs linked together must differ.
         timed: whether the entry counts how long each step takes. `threads` then holds two words more, behind that of
-            `interruptible`: the address of C's `clock_gettime`, and that of an int64 of nanoseconds for each step, to
-            which a run adds.
+            what is `interruptible` (`planner.plan`): the address of C's `clock_gettime`, and that of an int64 of
+            nanoseconds for each step, to which a run adds.
         parts: modules that the kernels of a long program are spread over, so that several threads can compile them.
     """
     modules = _Modules(name, parts if plan.is_long else 1)

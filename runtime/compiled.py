@@ -299,17 +299,16 @@ def _compiled(graph: g.Graph, backend: Backend, donate: dict[int, int], origin: 
     """The description and code of a graph's program, which are stored under `key`."""
     lines = {id(node.loc): n for n, node in enumerate(origin.walk())}  # passes keep the objects
     with _without_collections():
-        # The names of functions are the same in every program: each is linked by itself.
-        compiled = compile_program(graph, backend, "entry", donate, interruptible=bool(interrupts.poll_words()),
-                                   parts=_PARTS * threads.available_cpus())
-        about = describe(compiled.plan, lambda node: None if node.loc is None else lines.get(id(node.loc)))
-        endable = bool(interrupts.poll_words()) or not any(step.loops for step in compiled.plan.steps)
+        plan = _planned(graph, backend, donate, interruptible=bool(interrupts.poll_words()))
+        about = describe(plan, lambda node: None if node.loc is None else lines.get(id(node.loc)))
+        endable = bool(interrupts.poll_words()) or not any(step.loops for step in plan.steps)
         own = about.own
         if isinstance(own, Dim) and own.symbols() <= sizes.keys():
             own = own.evaluate(sizes)
         first = tiers.enabled() and endable and (isinstance(own, Dim) or own < tiers.AT_ONCE)
-        code = _machine_code([compiled.module, *compiled.others], about.libraries, _is_shared(about.work),
-                             compiled.plan.is_long, first, _settled(about))
+        # The names of functions are the same in every program: each is linked by itself.
+        code = _machine_code(lambda: _modules_of(plan), about.libraries, _is_shared(about.work), plan.is_long, first,
+                             _settled(about))
     _store(key, about, code)
     return about, code
 
@@ -322,12 +321,26 @@ def _better(code: ProgramCode) -> ProgramCode:
 
 
 def compile_program(graph: g.Graph, backend: Backend, name: str, donate: dict[int, int],
-                    interruptible: bool = False, parts: int = 1) -> program.Program:
+                    parts: int = 1) -> program.Program:
     """`program.compile_graph`, with memory given away only where a run that fails leaves it as it was."""
     from twofold.codegen import program
 
-    return program.compile_graph(graph, backend, name, donate, interruptible=interruptible, intact=True,
-                                 parts=parts)
+    return program.emit(_planned(graph, backend, donate), name, parts=parts)
+
+
+def _planned(graph: g.Graph, backend: Backend, donate: dict[int, int], interruptible: bool = False) -> Plan:
+    """The plan of a graph, with memory given away only where a run that fails leaves it as it was."""
+    from twofold.codegen import planner
+
+    return planner.plan(graph, backend, donate, interruptible, intact=True)
+
+
+def _modules_of(plan: Plan) -> list[str]:
+    """The modules of a plan's program, the entry's first."""
+    from twofold.codegen import program
+
+    made = program.emit(plan, "entry", parts=_PARTS * threads.available_cpus())
+    return [made.module, *made.others]
 
 
 def _is_shared(work: DimLike) -> bool:
@@ -354,12 +367,13 @@ def _settled(about: Description) -> bool:
     return not isinstance(work, Dim) and work >= generated.AT_ONCE
 
 
-def _machine_code(modules: Sequence[str], libraries: Sequence[tuple[str, ...]], shared: bool, quick: bool,
+def _machine_code(written: Callable[[], Sequence[str]], libraries: Sequence[tuple[str, ...]], shared: bool, quick: bool,
                   first: bool, settled: bool = False) -> ProgramCode:
-    """The machine code of a program's modules. What else it needs (library kernels, the sharing of work) is made ready
-    at the same time; what fails there fails again, and is reported, where it is asked for.
+    """The machine code of a program. What else it needs (library kernels, the sharing of work) is made ready at the
+    same time, and before it is written; what fails there fails again, and is reported, where it is asked for.
 
     Args:
+        written: writes its modules.
         quick: whether to emit code of the second tier in less time.
         first: whether to make code of the first tier.
         settled: whether library kernels are to run their best code from the first call on.
@@ -370,23 +384,27 @@ def _machine_code(modules: Sequence[str], libraries: Sequence[tuple[str, ...]], 
 
     files: dict[int, tuple[bytes, bytes] | Exception] = {}
 
-    def compile_one(number: int) -> None:
+    def compile_one(number: int, module: str) -> None:
         try:
-            files[number] = llvm_module.first_tier(modules[number]) if first else (
-                llvm_module.object_code(llvm_module.optimise(modules[number]), quick=quick), b"")
+            files[number] = llvm_module.first_tier(module) if first else (
+                llvm_module.object_code(llvm_module.optimise(module), quick=quick), b"")
         except Exception as error:  # noqa: BLE001 (it is raised below, in the thread that asked)
             files[number] = error
 
     def start_threads() -> None:
         with suppress(Exception):
-            threads.table(shared)
+            threads.table(True)
 
     def load(key: tuple[str, ...]) -> None:
         with suppress(Exception):
             library.address(key, settled)
-    # Python writes library kernels, while LLVM makes code of the program; LLVM has most to do with the threads, last.
-    _run_all([*[functools.partial(compile_one, n) for n in range(len(modules))],
-              *[functools.partial(load, key) for key in libraries], *([start_threads] if shared else [])])
+
+    with _Tasks() as tasks:
+        tasks.add([functools.partial(load, key) for key in libraries])
+        modules = written()
+        tasks.add([functools.partial(compile_one, n, module) for n, module in enumerate(modules)], soon=True)
+        # LLVM has most to do with the threads, last.
+        tasks.add([start_threads] if shared else [])
     results = [files[n] for n in range(len(modules))]
     for result in results:
         if isinstance(result, Exception):
@@ -395,29 +413,44 @@ def _machine_code(modules: Sequence[str], libraries: Sequence[tuple[str, ...]], 
     return ProgramCode([file for file, _ in made], [module for _, module in made] if first else [], quick)
 
 
-def _run_all(tasks: Sequence[Callable[[], None]]) -> None:
-    """Runs tasks, which raise nothing, on as many threads as there are processors; this thread is one of them."""
-    waiting = deque(tasks)
+class _Tasks:
+    """Tasks, which raise nothing, on as many threads as there are processors: as soon as they are added, and by this
+    thread, too, at the end of the block. They are done when the block is left."""
 
-    def work() -> None:
-        while waiting:
+    def __init__(self) -> None:
+        self.waiting: deque[Callable[[], None]] = deque()
+        self.helpers: list[threading.Thread] = []
+
+    def add(self, tasks: Sequence[Callable[[], None]], soon: bool = False) -> None:
+        """Adds tasks, behind those that wait, or before them."""
+        self.waiting.extendleft(reversed(tasks)) if soon else self.waiting.extend(tasks)
+        alive = sum(helper.is_alive() for helper in self.helpers)
+        with suppress(RuntimeError):  # no more threads, or the interpreter is about to end
+            for _ in range(min(len(self.waiting), threads.available_cpus() - 1 - alive)):
+                helper = threading.Thread(target=copy_context().run, args=(self.work,), name="twofold-compile")
+                apart(helper.start)()
+                self.helpers.append(helper)
+
+    def work(self) -> None:
+        """Does what waits."""
+        while self.waiting:
             try:
-                task = waiting.popleft()
+                task = self.waiting.popleft()
             except IndexError:  # another thread took the last one
                 return
             task()
-    helpers = []
-    with suppress(RuntimeError):  # no more threads, or the interpreter is about to end
-        for _ in range(min(len(tasks), threads.available_cpus()) - 1):
-            helper = threading.Thread(target=copy_context().run, args=(work,), name="twofold-compile")
-            apart(helper.start)()
-            helpers.append(helper)
-    try:
-        work()
-    finally:
-        waiting.clear()  # of an interrupted call
-        for helper in helpers:
-            helper.join()
+
+    def __enter__(self) -> _Tasks:
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        try:
+            if error is None:
+                self.work()
+        finally:
+            self.waiting.clear()  # of an interrupted call
+            for helper in self.helpers:
+                helper.join()
 
 
 @functools.cache

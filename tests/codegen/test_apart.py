@@ -212,6 +212,8 @@ def test_threads_are_started_where_no_signal_comes(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("TWOFOLD_CACHE", "0")
     tiers.request(lambda: None)
     tiers.wait()
-    compiled._run_all([lambda: None, lambda: None])
+    monkeypatch.setattr("twofold.runtime.threads.available_cpus", lambda: 2)
+    with compiled._Tasks() as tasks:
+        tasks.add([lambda: None, lambda: None])
     assert "twofold-tiers" in starters
     assert all(threading.get_ident() not in idents for idents in starters.values()), starters

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -129,10 +130,24 @@ def test_the_number_of_modules_changes_no_bit(count: int, by_llvm: bool, tmp_pat
 def test_a_module_that_does_not_compile_is_an_error(first: bool) -> None:
     """In whichever thread it is met, and whichever tier is made."""
     right, wrong = "define i64 @entry() {\n ret i64 0\n}", "define i64 @other() {\n ret i32 0\n}"
-    assert len(compiled._machine_code([right, right], [], True, False, first).files) == 2
+    assert len(compiled._machine_code(lambda: [right, right], [], True, False, first).files) == 2
     for modules in ([wrong], [right, wrong], [wrong, right, right]):
         with pytest.raises(RuntimeError, match="value doesn't match function result type"):
-            compiled._machine_code(modules, [("no such library",)], False, False, first)
+            compiled._machine_code(lambda modules=modules: modules, [("no such library",)], False, False, first)
+
+
+def test_library_kernels_are_made_while_the_program_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By threads that are free, where there are any; a program that cannot be written is an error, and none is left."""
+    loaded = threading.Event()
+    monkeypatch.setattr(compiled.threads, "available_cpus", lambda: 2)
+    monkeypatch.setattr(compiled.library, "address", lambda key, settled: loaded.set())
+
+    def written() -> list[str]:
+        assert loaded.wait(60.0)
+        raise NotImplementedError("this program")
+    with pytest.raises(NotImplementedError, match="this program"):
+        compiled._machine_code(written, [("kernel",)], False, False, True)
+    assert not any(thread.name == "twofold-compile" for thread in threading.enumerate())
 
 
 def test_long_loops_read_items_where_they_lie() -> None:
