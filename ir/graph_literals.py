@@ -29,20 +29,24 @@ Element: TypeAlias = complex | str | bytes | np.generic | np.ndarray
 Elements: TypeAlias = "Element | list[Elements]"
 
 __all__ = ["Element", "Elements", "INLINE", "array_text", "array_of", "element_of", "attr_text", "atom_of", "quoted",
-           "is_name"]
+           "is_name", "GraphTextError"]
 
 INLINE = 16  # elements up to which an array is spelt out
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_FLOAT = re.compile(r"[-+]?(\d+\.\d*([eE][-+]?\d+)?|\d+[eE][-+]?\d+|inf|nan)", re.ASCII)
-_INT = re.compile(r"[-+]?\d+", re.ASCII)
-_NAN = re.compile(r"nan\((0x[0-9a-f]+)\)")
+# Patterns are compiled when something is read: who only writes graphs needs none.
+_FLOAT = r"(?a:[-+]?(\d+\.\d*([eE][-+]?\d+)?|\d+[eE][-+]?\d+|inf|nan))"
+_INT = r"(?a:[-+]?\d+)"
+_NAN = r"nan\((0x[0-9a-f]+)\)"
 _WORDS = {"none": None, "true": True, "false": False, "inf": float("inf"), "nan": float("nan")}
 _ERRORS = {name: getattr(errors, name) for name in errors.__all__ if isinstance(getattr(errors, name), type)}
 
 
+class GraphTextError(ValueError):
+    """Text that spells no graph; the message names the line."""
+
+
 def is_name(text: str) -> bool:
     """Whether `text` is an ASCII identifier, which needs no quotes."""
-    return _NAME.fullmatch(text) is not None
+    return text.isascii() and text.isidentifier()
 
 
 def quoted(text: str) -> str:
@@ -88,7 +92,7 @@ def _float_text(cell: np.ndarray, dtype: DType) -> str:
     if number != number:
         return "nan" if _same_bits(cell, _usual_nan(dtype)) else f"nan({_bits(cell):#x})"
     short = str(cell[()])
-    return short if _FLOAT.fullmatch(short) and _same_bits(_rounded(short, dtype), cell) else repr(number)
+    return short if re.fullmatch(_FLOAT, short) and _same_bits(_rounded(short, dtype), cell) else repr(number)
 
 
 def _usual_nan(dtype: DType) -> np.ndarray:
@@ -154,7 +158,7 @@ def element_of(text: str, dtype: DType) -> Element:
     """
     if dtype.is_bool and text in ("true", "false"):
         return text == "true"
-    if dtype.is_integer and _INT.fullmatch(text):
+    if dtype.is_integer and re.fullmatch(_INT, text):
         low, high = dtype.limits
         if not low <= int(text) <= high:
             raise ValueError(f"{text} is no {dtype.name}")
@@ -165,12 +169,12 @@ def element_of(text: str, dtype: DType) -> Element:
         item.real, item.imag = element_of(real.strip(), dtype.real_dtype), element_of(imag.strip(), dtype.real_dtype)
         return item[()]
     if dtype.is_floating:
-        bits = _NAN.fullmatch(text)
+        bits = re.fullmatch(_NAN, text)
         if bits is not None:
             return np.array(int(bits[1], 16), f"u{dtype.size}").view(dtype.np)[()]
         if text == "nan":
             return _usual_nan(dtype)[()]
-        if _FLOAT.fullmatch(text):
+        if re.fullmatch(_FLOAT, text):
             return _rounded(text, dtype)[()]
     raise ValueError(f"{text!r} is no element of {dtype.name}")
 
@@ -212,9 +216,9 @@ def atom_of(text: str) -> Attr:
         return _WORDS[text]
     if text in dt.BY_SHORT:
         return dt.BY_SHORT[text]
-    if _INT.fullmatch(text):
+    if re.fullmatch(_INT, text):
         return int(text)
-    if _FLOAT.fullmatch(text):
+    if re.fullmatch(_FLOAT, text):
         return float(text)
     if text.startswith("@"):
         if text[1:] not in _ERRORS:

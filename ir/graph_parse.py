@@ -16,13 +16,13 @@ from twofold.ir.op import Op
 from . import dims as dm
 from . import graph as g
 from . import ops  # noqa: F401  (fills the registry)
-from .graph_literals import array_of, atom_of, element_of
+from .graph_literals import GraphTextError, array_of, atom_of, element_of
 from .op import REGISTRY
 from .spec import parse_short
 from .spec import spec as spec_of
 from .types import Attr, Attrs, Spec
 
-__all__ = ["parse", "GraphTextError"]
+__all__ = ["parse"]
 
 _SPACE = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _BLANK = re.compile(r"[ \t\r]*")
@@ -34,20 +34,8 @@ _REGION = re.compile(r"graph[ \t]+[A-Za-z_\"]")  # and no attribute of that name
 _DTYPE = re.compile(r"[a-z]+\d*\[", re.ASCII)
 
 
-class GraphTextError(ValueError):
-    """Text that spells no graph; the message names the line."""
-
-
 def parse(text: str) -> g.Graph:
-    """The graph that `text` spells.
-
-    Raises:
-        GraphTextError: it spells none, or holds a Python object, which text cannot carry.
-
-    >>> from twofold.ir.graph_text import parse
-    >>> [node.op.name for node in parse("graph f(%0: f32[2]) { %1 = exp(%0) : f32[2] return %1 }").nodes]
-    ['exp']
-    """
+    """The graph that `text` spells; see `graph_text.py: parse`."""
     reader = _TextReader(text)
     graph = reader.graph()
     reader.skip()

@@ -27,10 +27,23 @@ from collections.abc import Mapping
 from twofold.ir.types import Attr
 
 from . import graph as g
-from .graph_literals import array_text, attr_text, is_name, quoted
-from .graph_parse import GraphTextError, parse
+from .graph_literals import GraphTextError, array_text, attr_text, is_name, quoted
 
 __all__ = ["text", "parse", "node_text", "lines_of", "GraphTextError"]
+
+
+def parse(text: str) -> g.Graph:
+    """The graph that `text` spells.
+
+    Raises:
+        GraphTextError: it spells none, or holds a Python object, which text cannot carry.
+
+    >>> from twofold.ir.graph_text import parse
+    >>> [node.op.name for node in parse("graph f(%0: f32[2]) { %1 = exp(%0) : f32[2] return %1 }").nodes]
+    ['exp']
+    """
+    from .graph_parse import parse  # who only writes graphs does not need it
+    return parse(text)
 
 
 @g.shows("text")
