@@ -130,9 +130,9 @@ def _is_users(fn: types.FunctionType) -> bool:
 @functools.cache
 def _installed() -> tuple[str, ...]:
     """Folders of code that is not the user's."""
-    names = ("stdlib", "platstdlib", "purelib", "platlib")
-    import sysconfig
-    folders = {os.path.join(sysconfig.get_path(n), "") for n in names}
+    # The module `sysconfig` knows them too, but reads how Python was built first.
+    import site
+    folders = {os.path.join(f, "") for f in (os.path.dirname(os.__file__), *site.getsitepackages())}
     return tuple(folders | {os.path.realpath(f) + os.sep for f in folders})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from types import ModuleType
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 __all__ = ["note_lines", "copy_line", "line_of", "place"]
@@ -37,20 +37,27 @@ def line_of(node: ast.AST) -> int:
     return 0 if origin is None else int(origin.loc.lineno)
 
 
-def place(tree: ast.AST, line: int) -> None:
-    """Gives nodes the lines they came from; those without take their parent's. Columns are not kept."""
-    from malt.pyct import anno
-    _place(tree, line, anno)
+def place(tree: ast.AST, line: int, noted: bool = True) -> None:
+    """Gives nodes the lines they came from; those without take their parent's. Columns are not kept.
+
+    Args:
+        line: of nodes without a parent.
+        noted: whether malt keeps the lines, or the nodes themselves have them.
+    """
+    _place(tree, line, line_of if noted else _own_line)
 
 
-def _place(node: Any, line: int, anno: ModuleType) -> None:  # which attributes a node has, `_attributes` tells
-    origin = anno.getanno(node, anno.Basic.ORIGIN, default=None)
-    if origin is not None:
-        line = origin.loc.lineno
+def _own_line(node: ast.AST) -> int:
+    """The line that a node has; 0 where it has none."""
+    return getattr(node, "lineno", 0)
+
+
+def _place(node: Any, line: int, known: Callable[[ast.AST], int]) -> None:  # what it has, `_attributes` tells
+    line = known(node) or line
     if "lineno" in node._attributes:
         node.lineno = node.end_lineno = line
         node.col_offset = node.end_col_offset = -1
     if isinstance(node, ast.Call):
         node.args = list(node.args)  # malt leaves tuples
     for child in ast.iter_child_nodes(node):
-        _place(child, line, anno)
+        _place(child, line, known)

@@ -13,6 +13,8 @@ import types
 
 __all__ = ["prepare"]
 
+_SELDOM = ("malt.pyct.pretty_printer", "malt.utils.ag_logging")  # what they import takes milliseconds
+
 
 class _Package(types.ModuleType):
     """The package malt before its own `__init__` has run."""
@@ -42,3 +44,18 @@ def prepare() -> None:
     package = importlib.util.module_from_spec(spec)
     package.__class__ = _Package
     sys.modules["malt"] = package
+    for name in _SELDOM:
+        _put_off(name)
+
+
+def _put_off(name: str) -> None:
+    """Has a module run when one of its names is asked for first."""
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.loader is None:
+        return
+    loader = importlib.util.LazyLoader(spec.loader)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    loader.exec_module(module)
+    package, _, own = name.rpartition(".")
+    setattr(sys.modules[package], own, module)  # where `from package import module` finds it without a look inside

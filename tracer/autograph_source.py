@@ -1,7 +1,7 @@
 """From a function to the syntax tree of its converted form.
 
-Reads the function's source, hands it to diastatic-malt's transformers with the options we use, and gives the nodes
-of the result the lines of the source they came from.
+Reads the function's source, hands it to diastatic-malt's transformers with the options we use, where it has control
+flow, and gives the nodes of the result the lines of the source they came from.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import ast
 import inspect
 import linecache
 import types
+from contextlib import suppress
 from typing import NamedTuple
 
 from twofold.ir.errors import line_text
 
-from . import autograph_malt
+from . import autograph_malt, autograph_plain
 from .autograph_lines import note_lines, place
-from .autograph_stages import MisplacedDirective, new_name, transformed
+from .autograph_stages import MisplacedDirective, transformed
 from .autograph_syntax import FunctionNode, prepared
 
 __all__ = ["Unconvertible", "Converted", "tree_of"]
@@ -57,13 +58,16 @@ def tree_of(fn: types.FunctionType) -> Converted:
     code = fn.__code__
     if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise Unconvertible(f"{fn.__name__} is a generator or a coroutine")
-    autograph_malt.prepare()
     node = _parsed(code, fn.__globals__)
-    note_lines(node, fn.__name__)
-    name = new_name(fn, "ag__" + ("lam" if isinstance(node, ast.Lambda) else node.name))
+    name = _new_name("ag__" + ("lam" if isinstance(node, ast.Lambda) else node.name), fn)
     _drop_defaults(node)
     try:
-        result = transformed(prepared(node, fn), fn, name)
+        node = prepared(node, fn)
+        result: FunctionNode
+        if autograph_plain.is_plain(node):
+            result, noted = autograph_plain.converted(node, code.co_freevars), False
+        else:
+            result, noted = _by_malt(node, fn, name), True
     except MisplacedDirective as e:
         where = line_text(code.co_filename, e.line, code.co_name)
         raise ValueError(f"{e}\n  {where}") from None
@@ -75,8 +79,24 @@ def tree_of(fn: types.FunctionType) -> Converted:
     else:
         definition, result.name = result, name
     tree = _module(definition, name, code.co_freevars)
-    place(tree, code.co_firstlineno)
+    place(tree, code.co_firstlineno, noted)
     return Converted(tree, name, code.co_name, code.co_filename, code.co_freevars, code.co_flags & _FUTURE)
+
+
+def _new_name(stem: str, fn: types.FunctionType) -> str:
+    """A name that means nothing yet where `fn` is defined."""
+    taken, name, number = (fn.__globals__, fn.__code__.co_freevars), stem, 0
+    while any(name in names for names in taken):
+        number += 1
+        name = f"{stem}_{number}"
+    return name
+
+
+def _by_malt(node: FunctionNode, fn: types.FunctionType, name: str) -> FunctionNode:
+    """A function converted by malt."""
+    autograph_malt.prepare()
+    note_lines(node, fn.__name__)
+    return transformed(node, fn, name)
 
 
 def _drop_defaults(node: FunctionNode) -> None:
@@ -98,17 +118,12 @@ def _parsed(code: types.CodeType, module: dict[str, object]) -> FunctionNode:
     first = code.co_firstlineno
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, module)[first - 1:]
-    try:
-        text = "".join(inspect.getblock(lines))
-    except SyntaxError as e:
-        raise Unconvertible(f"the source of {code.co_name} cannot be had") from e
-    if not text:
+    if not lines:
         raise Unconvertible(f"the source of {code.co_name} cannot be had")
-    indented = text[:1] in " \t"
-    try:
-        tree = ast.parse("if 1:\n" + text if indented else text)
-    except SyntaxError as e:
-        raise Unconvertible(f"the source of {code.co_name} cannot be read") from e
+    indented = lines[0][:1] in " \t"
+    tree = _first_block(["if 1:\n", *lines] if indented else lines, 1 if indented else 0)
+    if tree is None:
+        raise Unconvertible(f"the source of {code.co_name} cannot be read")
     node = tree.body[0]
     if isinstance(node, ast.If) and indented:
         node = node.body[0]
@@ -116,6 +131,29 @@ def _parsed(code: types.CodeType, module: dict[str, object]) -> FunctionNode:
         raise Unconvertible(f"the source of {code.co_name} cannot be found")
     ast.increment_lineno(node, first - (2 if indented else 1))
     return node
+
+
+def _first_block(lines: list[str], start: int) -> ast.Module | None:
+    """The syntax tree of the statement that begins at line `start` and of what stands before it; None where there is
+    none that can be read.
+
+    It ends where a line is indented no more than its first one, unless that is inside of brackets or of a string, or
+    goes on from a decorator: then what stands before cannot be read. (`inspect.getblock` finds the end by tokens, whose
+    patterns it compiles first.)
+    """
+    margin = _margin(lines[start])
+    for end in range(start + 1, len(lines) + 1):
+        inside = end < len(lines) and (lines[end].lstrip()[:1] in ("", "#") or _margin(lines[end]) > margin)
+        if inside:
+            continue
+        with suppress(SyntaxError):
+            return ast.parse("".join(lines[:end]))
+    return None
+
+
+def _margin(line: str) -> int:
+    """How far a line is indented."""
+    return len(line) - len(line.lstrip())
 
 
 def _lambda(code: types.CodeType, module: dict[str, object]) -> ast.Lambda:
@@ -157,6 +195,9 @@ def _module(function: ast.stmt, name: str, freevars: tuple[str, ...]) -> ast.Mod
     cells = "; ".join(f"{v} = None" for v in freevars) or "pass"
     tree = ast.parse(f"def outer_factory():\n {cells}\n def inner_factory(ag__):\n  return {name}\n"
                      " return inner_factory")
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.stmt, ast.expr, ast.arg)):
+            del node.lineno  # the user's file has no such lines
     outer = tree.body[0]
     assert isinstance(outer, ast.FunctionDef)
     inner = outer.body[-2]

@@ -17,7 +17,7 @@ from .autograph_lines import copy_line, line_of
 from .autograph_syntax import FunctionNode
 from .loop_options import set_loop_options
 
-__all__ = ["MisplacedDirective", "transformed", "new_name"]
+__all__ = ["MisplacedDirective", "transformed"]
 
 #: the context of a conversion, which says which function is converted and with which options
 Context: TypeAlias = Any
@@ -46,12 +46,6 @@ class MisplacedDirective(ValueError):
     def __init__(self, message: str, line: int = 0) -> None:
         super().__init__(message)
         self.line = line
-
-
-def new_name(fn: FunctionType, stem: str) -> str:
-    """A name that means nothing yet where `fn` is defined."""
-    from malt.pyct import inspect_utils, naming
-    return str(naming.Namer(inspect_utils.getnamespace(fn)).new_symbol(stem, ()))
 
 
 def transformed(node: FunctionNode, fn: FunctionType, name: str) -> FunctionNode:

@@ -12,10 +12,9 @@
 from __future__ import annotations
 
 import ast
+from ast import copy_location
 from types import FunctionType
 from typing import Any, TypeAlias, TypeVar
-
-from .autograph_lines import copy_line
 
 __all__ = ["FunctionNode", "prepared"]
 
@@ -51,7 +50,7 @@ class _SyntaxRewriter(ast.NodeTransformer):
         self.locals.append(_bound(node))
         node.body = [inner for statement in node.body for inner in _listed(self.visit(statement))]
         if len(node.body) == 1 and isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant):
-            node.body.append(copy_line(ast.Pass(), node.body[0]))
+            node.body.append(copy_location(ast.Pass(), node.body[0]))
         self.locals.pop()
         self.functions.pop()
         return node
@@ -62,7 +61,7 @@ class _SyntaxRewriter(ast.NodeTransformer):
             arguments = self.functions[0].args if self.functions else None
             first = [*arguments.posonlyargs, *arguments.args] if arguments is not None else []
             if first:
-                node.args = [copy_line(ast.Name(name, ast.Load()), node) for name in ("__class__", first[0].arg)]
+                node.args = [copy_location(ast.Name(name, ast.Load()), node) for name in ("__class__", first[0].arg)]
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
@@ -75,7 +74,7 @@ class _SyntaxRewriter(ast.NodeTransformer):
         self.generic_visit(node)
         check = ast.Attribute(ast.Name("ag__", ast.Load()), "assert_stmt", ast.Load())
         message = ast.Lambda(ast.arguments([], [], None, [], [], None, []), node.msg or ast.Constant(None))
-        return copy_line(ast.Expr(ast.Call(check, [node.test, message], [])), node)
+        return copy_location(ast.Expr(ast.Call(check, [node.test, message], [])), node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         return self._lazy(node)
@@ -102,7 +101,7 @@ class _SyntaxRewriter(ast.NodeTransformer):
             return node
         append = ast.Attribute(ast.Name("ag__", ast.Load()), "list_append", ast.Load())
         value = ast.Call(append, [call.func.value, call.args[0]], [])
-        return copy_line(ast.Assign([copy_line(ast.Name(name, ast.Store()), node)], value), node)
+        return copy_location(ast.Assign([copy_location(ast.Name(name, ast.Store()), node)], value), node)
 
     # -- else of loops ----------------------------------------------------------------------------
     def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
@@ -119,8 +118,8 @@ class _SyntaxRewriter(ast.NodeTransformer):
         _Breaks(flag).body_of(node)
         self.generic_visit(_tested_inside(node))
         otherwise = [inner for statement in otherwise for inner in _listed(self.visit(statement))]
-        test = ast.UnaryOp(ast.Not(), copy_line(ast.Name(flag, ast.Load()), node))
-        return [_flag(flag, False, node), node, copy_line(ast.If(copy_line(test, node), otherwise, []), node)]
+        test = ast.UnaryOp(ast.Not(), copy_location(ast.Name(flag, ast.Load()), node))
+        return [_flag(flag, False, node), node, copy_location(ast.If(copy_location(test, node), otherwise, []), node)]
 
     def _fresh(self, stem: str) -> str:
         number = 0
@@ -163,15 +162,15 @@ class _Breaks(ast.NodeTransformer):
 def _tested_inside(loop: LoopNode) -> LoopNode:
     """A `while` whose test assigns, as an endless loop that breaks."""
     if isinstance(loop, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(loop.test)):
-        stop = copy_line(ast.If(copy_line(ast.UnaryOp(ast.Not(), loop.test), loop), [copy_line(ast.Break(), loop)], []),
-                         loop)
-        loop.test, loop.body = copy_line(ast.Constant(True), loop), [stop, *loop.body]
+        left = copy_location(ast.UnaryOp(ast.Not(), loop.test), loop)
+        stop = copy_location(ast.If(left, [copy_location(ast.Break(), loop)], []), loop)
+        loop.test, loop.body = copy_location(ast.Constant(True), loop), [stop, *loop.body]
     return loop
 
 
 def _flag(name: str, value: bool, like: ast.stmt) -> ast.Assign:
     """An assignment of a truth value, at the line of another statement."""
-    return copy_line(ast.Assign([copy_line(ast.Name(name, ast.Store()), like)], ast.Constant(value)), like)
+    return copy_location(ast.Assign([copy_location(ast.Name(name, ast.Store()), like)], ast.Constant(value)), like)
 
 
 def _bound(node: ast.FunctionDef) -> set[str]:

@@ -22,8 +22,6 @@ from twofold.eager.tape import GradientTape
 from twofold.eager.tensor import Tensor, wrap
 from twofold.ir import graph as g
 from twofold.ir import passes
-from twofold.ir.autodiff import Backward, Linearised, vjp
-from twofold.ir.connection import of_outputs
 from twofold.ir.dims import Shape
 from twofold.ir.grad import nothing
 from twofold.ir.replay import bind_sizes
@@ -33,6 +31,7 @@ from .following import followed
 from .types import Cotangent
 
 if TYPE_CHECKING:
+    from twofold.ir.autodiff import Backward, Linearised
     from twofold.runtime.program import Executable
 
 __all__ = ["Differentiable"]
@@ -122,6 +121,7 @@ class Differentiable:
         """
         gradient = self._gradients.get((wanted, whole))
         if gradient is None:
+            from twofold.ir.autodiff import vjp
             gradient = self._gradients[wanted, whole] = _Gradient(vjp(self.graph, wanted, whole=whole))
         return gradient
 
@@ -232,6 +232,7 @@ class _Gradient:
         """Whether the results depend on some of the inputs; None where only running tells."""
         connections = self._connected.get(inputs)
         if connections is None:
+            from twofold.ir.connection import of_outputs
             connections = self._connected[inputs] = of_outputs(self.lin.forward, inputs)[:self.lin.count]
         return connections
 

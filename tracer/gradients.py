@@ -33,7 +33,7 @@ from twofold.ir.types import Attrs, Spec
 from .following import followed
 from .staging import restage
 from .symbolic import SymbolicTensor, symbolic
-from .trace import StagedConstruct, current, differentiated, records_constructs
+from .trace import StagedConstruct, current, differentiated
 from .types import Cotangent
 
 __all__ = ["Condition", "Connection", "RecordedConstruct", "record_construct", "recorded"]
@@ -45,9 +45,8 @@ Connection: TypeAlias = bool | tuple[Tensor, ...]
 Condition: TypeAlias = Callable[[], Tensor]
 
 
-@records_constructs
 def record_construct(construct: StagedConstruct) -> None:
-    """Tell the recorders of this context of a construct that was staged."""
+    """Tell the recorders of this context of a construct that was staged: for `trace.records_constructs`."""
     if construct.node.op not in FLOWS or not any(o.dtype.is_differentiable for o in construct.results):
         return
     wanted = followed(construct.operands)

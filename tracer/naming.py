@@ -30,7 +30,7 @@ from twofold.ir.sums import Sums
 
 from .gradients import Condition, Connection, recorded
 from .symbolic import SymbolicTensor
-from .trace import StagedConstruct, Trace, finds_names
+from .trace import StagedConstruct, Trace
 
 __all__ = ["other_names"]
 
@@ -38,7 +38,6 @@ __all__ = ["other_names"]
 Key: TypeAlias = g.Value | int
 
 
-@finds_names
 def other_names(trace: Trace, tensor: Tensor) -> _OtherNames | None:
     """What a tape is told that follows `tensor` from here on: the tensors that may be that one; None where there are
     none.

@@ -18,14 +18,13 @@ from twofold.ir import dims as dm
 from twofold.ir import errors, nest, surroundings, symbols
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike, Shape
-from twofold.ir.names import roots
 from twofold.ir.replay import bind_sizes
 from twofold.ir.spec import TensorSpec, spec
 from twofold.ir.types import Spec
 from twofold.runtime import claims, locks
 from twofold.runtime.program_call import Variant
 
-from . import custom, gradients, naming, watching  # noqa: F401 (but for watching: what traces ask of them they hand in)
+from . import custom, watching  # noqa: F401 (of custom: what traces ask of it, it hands in)
 from .differentiable import Differentiable
 from .host import drop_unranked
 from .running import Runner
@@ -33,7 +32,7 @@ from .shapes import SizeAskedError
 from .signature import Argument, CallArguments, Parameters, template
 from .staging import stage_graph
 from .symbolic import SymbolicTensor
-from .trace import LeakedTensorError, Trace
+from .trace import LeakedTensorError, StagedConstruct, Trace, finds_names, records_constructs
 from .types import CallForm, Captured, InputSpec, PythonFunction, PythonValue, Sizes, Structure
 
 __all__ = ["CaptureReference", "Traced", "referent", "trace_function", "trace"]
@@ -42,6 +41,21 @@ __all__ = ["CaptureReference", "Traced", "referent", "trace_function", "trace"]
 CaptureReference: TypeAlias = Captured | weakref.ref[Variable]
 
 _numbers = itertools.count()
+
+
+# What gradients of branches and loops need takes milliseconds to import: that waits for the first branch or loop.
+@records_constructs
+def _record_construct(construct: StagedConstruct) -> None:
+    from .gradients import record_construct
+    record_construct(construct)
+
+
+@finds_names
+def _other_names(trace: Trace, tensor: Tensor) -> object:
+    from .naming import other_names
+    return other_names(trace, tensor)
+
+
 _Capture = TypeVar("_Capture", Tensor, Variable, Captured)
 
 
@@ -274,6 +288,7 @@ class Traced:
     def hands_on(self) -> bool:
         """Whether a result may be an argument, or another result, under a name of its own."""
         if self._hands_on is None:
+            from twofold.ir.names import roots
             memo: dict[g.Value, frozenset[g.Value]] = {}
             results = self.graph.outputs[:len(self.graph.outputs) - len(self.updates)]
             possible = [v for out in results if out.dtype.is_differentiable for v in roots(out, memo)]

@@ -42,6 +42,126 @@ def test_eager_use_and_unconverted_functions_do_not_import_it_either():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
+def test_functions_without_control_flow_do_not_import_it_either():
+    """Nor what only gradients of branches and loops need."""
+    code = ("import sys, linecache, twofold as tf\n"
+            "source = 'def inner(x):\\n    return x * x\\ndef outer(x, *, y=2.0):\\n    with tf.GradientTape() as t:\\n"
+            "        t.watch(x)\\n        z = inner(x) + y\\n    return t.gradient(z, x)\\n'\n"
+            "linecache.cache['<plain>'] = (len(source), None, source.splitlines(True), '<plain>')\n"
+            "exec(compile(source, '<plain>', 'exec'))\n"
+            "assert tf.function(outer)(tf.constant(3.0)) == 6.0\n"
+            "unneeded = {'malt', 'logging', 'twofold.ir.autodiff', 'twofold.ir.graph_parse'}\n"
+            "assert not unneeded & sys.modules.keys(), unneeded & sys.modules.keys()")
+    environment = {**os.environ, "TWOFOLD_CACHE": "0"}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=120)
+
+
+def test_functions_without_control_flow_call_what_they_call():
+    """Of every kind of call, with what is converted inside of it, and with Python's own errors."""
+    def called(x, *args, scale=1.0, **more):
+        if x > 0.0:
+            x = x * scale
+        return x + len(args) + sum(more.values())
+
+    class Scope:
+        def __enter__(self):
+            return 5.0
+
+        def __exit__(self, *error):
+            pass
+
+    def plain(x: tf.Tensor, items=(1.0, 2.0), *, options=None) -> undefined:  # noqa: F821
+        """What it does."""
+        first: "of no type" = called(x, *items, 3.0, scale=2.0, **(options))  # noqa: F722
+        with Scope() as five, Scope():
+            table = {"a": first, **dict.fromkeys("b", five)}
+        table["a"] += called(-x)
+        return f"{len(table)}", [*items][0], table["a"], table["b"]
+    traced = tf.function(plain, fallback=False)
+    text, one, a, five = traced(tf.constant(4.0), options={"more": 10.0})
+    assert (text, one, a.numpy(), five) == ("2", 1.0, 17.0, 5.0)
+    converted = tf.autograph.to_graph(plain)
+    assert converted.__doc__ == "What it does." and converted.__annotations__ == plain.__annotations__
+    twice = {"scale": 2.0}
+    with pytest.raises(TypeError, match="scale"):
+        tf.autograph.to_graph(lambda x: called(x, scale=1.0, **twice))(1.0)
+
+
+def test_a_variable_around_a_function_without_control_flow_may_have_no_value():
+    def outer(x):
+        if x.shape[0] > 5:
+            y = x
+
+        def inner():
+            return y + 1.0
+        return inner()
+    with pytest.raises((UnboundLocalError, NameError), match="y"):
+        tf.function(outer, fallback=False)(tf.constant([1.0]))
+
+
+LAID_OUT = {
+    "comments": """def fn(x):
+    x = x + 1.0
+# at the margin
+    if x > 0.0:
+# again
+        x = x * 2.0
+
+    return x
+""", "strings": """def fn(x):
+    text = '''
+at the margin
+'''
+    if x > 0.0:
+        x = x * 2.0
+    return x + 2.0 * text.count("margin")
+""", "brackets": """def fn(x):
+    if x > 0.0:
+        x = (
+x + 1.0
+) * 2.0
+    return x
+""", "lines": """def fn(x):
+    if x > 0.0:
+        x = 2.0 * \\
+x + \\
+2.0
+    return x
+""", "decorators": """@same(
+    1,
+)
+@same(2)
+def fn(
+    x,
+):
+    if x > 0.0:
+        x = x * 2.0 + 2.0
+    return x
+""", "one line": """def fn(x): return x * 2.0 + 2.0
+""", "in a block": """if True:
+    def fn(x):
+        if x > 0.0:
+            x = x * 2.0 + 2.0
+        return x
+    more = 1
+""", "at the end": """def fn(x):
+    if x > 0.0:
+        x = x * 2.0 + 2.0
+    return x"""}
+
+
+@pytest.mark.parametrize("layout", LAID_OUT)
+def test_where_the_source_of_a_function_ends(layout):
+    source = LAID_OUT[layout] + ("" if layout == "at the end" else "after = 1\n")
+    file = f"<{layout} {uuid.uuid4()}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    space = {"same": lambda _: lambda fn: fn}
+    exec(compile(source, file, "exec"), space)
+    code = tf.autograph.to_code(space["fn"])
+    assert "after" not in code and "more" not in code and ("if_stmt" in code) == (layout != "one line")
+    assert tf.function(space["fn"], fallback=False)(tf.constant(1.0)).numpy() == 4.0
+
+
 _BRANCH = """
 import twofold as tf
 def absolute(x):
