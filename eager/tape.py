@@ -120,10 +120,11 @@ class GradientTape:
         self._used = False
         self._in_trace = False  # whether control flow is staged where it began to record
         self._unseen: Callable[[], list[Tensor]] | None = None  # in a trace: gives what it has handed on meanwhile
-        self._clear()
+        self._variables: dict[int, AnyVariable] = {}  # id(variable) -> variable
+        self._release()
 
     def _clear(self) -> None:
-        self._variables: dict[int, AnyVariable] = {}  # id(variable) -> variable
+        self._variables = {}
         self._release()
 
     def _release(self) -> None:
@@ -246,12 +247,22 @@ class GradientTape:
 
     def _variable_read(self, variable: AnyVariable, value: Tensor) -> None:
         """Called by a variable when it is read."""
-        reads = self._reads.get(id(variable))
+        key = id(variable)
+        reads = self._reads.get(key)
         if reads is not None and getattr(value, "_id", 0) in reads:
             return
-        watched = (self._auto and variable._trainable) or id(variable) in self._variables
-        if watched and self._open and _is_smooth(value):
+        watched = (self._auto and variable._trainable) or key in self._variables
+        if not (watched and self._open and _is_smooth(value)):
+            return
+        if reads is not None or self._in_trace:
             self._watch_variable(variable, value)
+            return
+        # The first read of a variable is spelt out: it comes in every step of a training loop.
+        number = getattr(value, "_id", 0) or record.identity(value)
+        self._tracked.add(number)
+        self._watched.add(number)
+        self._variables[key] = variable
+        self._reads[key] = [number]
 
     def _record(self, op: Op, attrs: Attrs, inputs: tuple[Saved, ...], outputs: tuple[Saved, ...]) -> None:
         """Called by the interpreter for each op that ran."""
@@ -370,8 +381,9 @@ class GradientTape:
         Raises:
             RuntimeError: the tape is not persistent and has computed a gradient already.
         """
-        unconnected = unconnected_mode(unconnected_gradients)
-        targets = _flat(target)
+        unconnected = unconnected_gradients if type(unconnected_gradients) is UnconnectedGradients else \
+            unconnected_mode(unconnected_gradients)
+        targets = [target] if type(target) is Tensor else _flat(target)
         weights = [None] * len(targets) if output_gradients is None else _flat(output_gradients)
         if len(weights) != len(targets):
             raise ValueError(f"output_gradients has {len(weights)} entries for {len(targets)} targets.")
