@@ -21,6 +21,7 @@ from . import llvm_cpu, llvm_module
 from .conv_kernels import kernels
 from .conv_shapes import PARTS, symbol
 from .gemm_shapes import Tiling, tiling
+from .llvm_writer import used_up
 
 __all__ = ["PARTS", "symbol", "tiling", "build", "object_code"]
 
@@ -42,4 +43,4 @@ def object_code(dtype: DType, shape: Tiling, part: str) -> bytes:
     """The object file of `build`; as for matrix products, LLVM's optimisations would find nothing to do."""
     module = ir.Module()
     build(module, dtype, shape, part)
-    return llvm_module.object_code(llvm_module.verified(module), quick=True, first=shape.first_tier)
+    return llvm_module.object_code(llvm_module.verified(used_up(module)), quick=True, first=shape.first_tier)

@@ -38,6 +38,7 @@ from .gemm_shapes import (
     tiles_at_once,
     tiling,
 )
+from .llvm_writer import used_up
 
 __all__ = ["BLOCK", "DIRECT", "PACKED", "HERE", "TURNED", "FINISHED", "HEADER", "MAX_BATCH_RANK", "TILE_WORDS",
            "EPILOGUE_WORDS", "Tiling", "tiling", "panel_width", "tiles_at_once", "PARTS", "symbol", "build",
@@ -92,4 +93,4 @@ def object_code(dtype: DType, shape: Tiling, part: str) -> bytes:
     """
     module = ir.Module()
     build(module, dtype, shape, part, heap=True)
-    return llvm_module.object_code(llvm_module.verified(module), quick=True, first=shape.first_tier)
+    return llvm_module.object_code(llvm_module.verified(used_up(module)), quick=True, first=shape.first_tier)

@@ -13,10 +13,21 @@ from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
-__all__ = ["TextLine", "TextPhi", "TextBuilder"]
+__all__ = ["TextLine", "TextPhi", "TextBuilder", "used_up"]
 
 _I1, _VOID = ir.IntType(1), ir.VoidType()
 _COMPARED = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+
+
+def used_up(module: ir.Module) -> str:
+    """The text of a module that nobody needs any more: its instructions go at once, and not when garbage is looked for
+    the next time, as functions and their module know each other."""
+    text = str(module)
+    for function in module.functions:
+        for block in function.blocks:
+            block.instructions.clear()
+            block.terminator = None
+    return text
 
 
 class TextLine(ir.Value):

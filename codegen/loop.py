@@ -296,6 +296,9 @@ class BlockBuilder(ScalarBuilder):
     def _finished(self) -> list[Statement]:
         if len(self._blocks) != 1:
             raise ValueError(f"{self.name}: finish inside a block")
+        # Its values know this builder: what it knows of them would keep all alive until garbage is looked for.
+        self._memo.clear()
+        self._parts.clear()
         return _prune(self._blocks[0], set())
 
     # -- vectors ----------------------------------------------------------------------------------

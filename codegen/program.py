@@ -24,7 +24,7 @@ from twofold.ir.dims import Dim
 
 from . import alike, gemm_shapes, llvm_cpu, planner, program_rows, sizes
 from .backend import Backend
-from .llvm_writer import TextBuilder
+from .llvm_writer import TextBuilder, used_up
 from .operands import Argument, Library
 from .plan import Plan, Step, batch_arguments, parts_of
 from .program_entry import EntryWriter, entry_function
@@ -80,7 +80,7 @@ def emit(plan: Plan, name: str, timed: bool = False, parts: int = 1) -> Program:
     if plan.symbols:
         dims = [d for v in plan.graph.outputs for d in v.dims]
         sizes.write_plan(modules.main, plan.symbols, [plan.arena, plan.work, *dims], plan.graph, plan.sums)
-    return Program(plan, str(modules.main), [str(module) for module in modules.others])
+    return Program(plan, used_up(modules.main), [used_up(module) for module in modules.others])
 
 
 class _Modules:

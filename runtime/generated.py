@@ -19,7 +19,7 @@ from twofold import codegen
 from twofold.codegen import gemm_shapes
 from twofold.ir.dtypes import DType
 
-from . import indirect, kernels, tiers
+from . import identity, indirect, kernels, tiers
 from .locks import RLock
 from .log import log
 
@@ -149,4 +149,5 @@ _families: dict[tuple[str, DType], Functions] = {}
 
 @functools.cache
 def _sources(family: str) -> tuple[str, ...]:
-    return tuple([path.read_text() for path in sources_of(family)])
+    """What stands for the files of a family in keys, of which each kernel has several."""
+    return tuple([identity.digest(path.read_bytes()) for path in sources_of(family)])
