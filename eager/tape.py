@@ -112,10 +112,11 @@ class GradientTape:
     6.0
     """
 
+    _recording = False  # also of a tape that was not made to its end
+
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True):
         self._persistent = persistent
         self._auto = watch_accessed_variables
-        self._recording = False
         self._open = False  # recording, and not within `stop_recording`
         self._used = False
         self._in_trace = False  # whether control flow is staged where it began to record
@@ -159,7 +160,7 @@ class GradientTape:
             self._pause()
 
     def __del__(self) -> None:
-        if getattr(self, "_recording", False):
+        if self._recording:
             self._stop()
 
     def watch(self, tensor: Nest) -> None:
@@ -387,7 +388,7 @@ class GradientTape:
         weights = [None] * len(targets) if output_gradients is None else _flat(output_gradients)
         if len(weights) != len(targets):
             raise ValueError(f"output_gradients has {len(weights)} entries for {len(targets)} targets.")
-        flat = _flat(sources)
+        flat = [sources] if hasattr(sources, "_read_tensor") else _flat(sources)
         self._begin()
         if self._in_trace:
             self._find_names([*targets, *flat])

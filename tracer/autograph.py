@@ -1,10 +1,10 @@
 """Conversion of Python functions, so that `if`, `while` and `for` on tensors are staged when a function is traced.
 
 `convert(fn)` gives a function of the same signature, closure and globals whose control flow goes through
-`tracer/operators*.py`. The rewriting of the syntax tree is diastatic-malt's, imported when the first function is
-converted. The tree that comes out keeps the user's file and lines and is compiled as such, so locations, tracebacks
-and debuggers show the user's source. A conversion is kept for each code object as long as that lives, and in the cache
-folder for later processes, which then need no malt.
+`tracer/operators*.py`. The rewriting of the syntax tree is diastatic-malt's, imported when the first function with
+control flow is converted; in others calls alone are rewritten. The tree that comes out keeps the user's file and lines
+and is compiled as such, so locations, tracebacks and debuggers show the user's source. A conversion is kept for each
+code object as long as that lives, and in the cache folder for later processes, which then need no malt.
 
 Only the user's code is converted: not this package, the standard library, or installed packages, but for their
 functions that wrap one of the user's (`__wrapped__`, as `functools.wraps` sets it). A function whose source cannot be
