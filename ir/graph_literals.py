@@ -32,7 +32,7 @@ __all__ = ["Element", "Elements", "INLINE", "array_text", "array_of", "element_o
            "is_name", "GraphTextError"]
 
 INLINE = 16  # elements up to which an array is spelt out
-# Patterns are compiled when something is read: who only writes graphs needs none.
+# Patterns, compiled when they are first needed: most processes only write graphs.
 _FLOAT = r"(?a:[-+]?(\d+\.\d*([eE][-+]?\d+)?|\d+[eE][-+]?\d+|inf|nan))"
 _INT = r"(?a:[-+]?\d+)"
 _NAN = r"nan\((0x[0-9a-f]+)\)"
