@@ -43,4 +43,4 @@ def object_code(dtype: DType, shape: Tiling, part: str) -> bytes:
     """The object file of `build`; as for matrix products, LLVM's optimisations would find nothing to do."""
     module = ir.Module()
     build(module, dtype, shape, part)
-    return llvm_module.object_code(llvm_module.verified(used_up(module)), quick=True, first=shape.first_tier)
+    return llvm_module.machine_code(used_up(module), optimised=False, quick=True, first=shape.first_tier)

@@ -93,4 +93,4 @@ def object_code(dtype: DType, shape: Tiling, part: str) -> bytes:
     """
     module = ir.Module()
     build(module, dtype, shape, part, heap=True)
-    return llvm_module.object_code(llvm_module.verified(used_up(module)), quick=True, first=shape.first_tier)
+    return llvm_module.machine_code(used_up(module), optimised=False, quick=True, first=shape.first_tier)

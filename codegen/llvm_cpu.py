@@ -77,7 +77,7 @@ def compile_kernel(kernel: Kernel, name: str) -> bytes:
     """
     module = ir.Module()
     emit_kernel(module, kernel, name, apart=False)
-    return llvm_module.object_code(llvm_module.optimise(module), quick=True)
+    return llvm_module.machine_code(module, quick=True)
 
 
 def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = False, short: bool = False,

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from llvmlite import binding, ir
 
-__all__ = ["verified", "optimise", "object_code", "first_tier", "assembly", "vector_bits", "linked"]
+__all__ = ["verified", "optimise", "object_code", "machine_code", "first_tier", "optimised_assembly", "assembly",
+           "vector_bits", "linked"]
 
 
 @apart
@@ -119,6 +120,19 @@ def object_code(module: binding.ModuleRef, *, quick: bool = False, first: bool =
         return _emitted(module, target, target.machine, quick and target.is_quick)
 
 
+@apart
+def machine_code(module: ir.Module | str | bytes, *, optimised: bool = True, quick: bool = False,
+                 first: bool = False) -> bytes:
+    """The object file of a module that nobody needs any more, all of whose objects are made and freed apart.
+
+    Args:
+        module: as for `verified`.
+        optimised: whether it goes through LLVM's optimisations before.
+        quick, first: as for `object_code`.
+    """
+    return object_code(optimise(module) if optimised else verified(module), quick=quick, first=first)
+
+
 def _emitted(module: binding.ModuleRef, target: _TargetMachine, machine: binding.TargetMachine,
              without: bool | None) -> bytes:
     """The object file of a module; `without` is as for `_Emission.turn`."""
@@ -176,6 +190,12 @@ def _hide(module: binding.ModuleRef, exported: Collection[str]) -> None:
     for value in (*module.functions, *module.global_variables):
         if not value.is_declaration and value.name not in exported:
             value.linkage = "internal"
+
+
+@apart
+def optimised_assembly(module: ir.Module | str | bytes) -> str:
+    """The assembly text of a module that nobody needs any more, after it is optimised."""
+    return assembly(optimise(module))
 
 
 @apart

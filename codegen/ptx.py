@@ -108,7 +108,7 @@ def module(kernels: Mapping[str, Kernel], count: int = 0) -> str:
 def assembly(written: str) -> str:
     """PTX of a `module`."""
     with targets.use(target("llvm.nvvm.mma." in written)):
-        return llvm_module.assembly(llvm_module.optimise(written))
+        return llvm_module.optimised_assembly(written)
 
 
 def _uses_tensor_cores(kernel: Kernel) -> bool:

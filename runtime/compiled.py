@@ -132,7 +132,7 @@ class Native:
         from twofold.codegen import llvm_module, program
 
         lines = {id(node): n for n, node in enumerate(plan.graph.walk())}
-        code = llvm_module.object_code(llvm_module.optimise(program.emit(plan, "entry").module), quick=plan.is_long)
+        code = llvm_module.machine_code(program.emit(plan, "entry").module, quick=plan.is_long)
         return cls(plan.graph, describe(plan, lambda node: lines.get(id(node))), ProgramCode([code]))
 
     @property
@@ -317,7 +317,7 @@ def _better(code: ProgramCode) -> ProgramCode:
     """Code of the second tier, made of what code of the first was made of."""
     from twofold.codegen import llvm_module
 
-    return ProgramCode([llvm_module.object_code(llvm_module.optimise(one), quick=code.quick) for one in code.modules])
+    return ProgramCode([llvm_module.machine_code(one, quick=code.quick) for one in code.modules])
 
 
 def compile_program(graph: g.Graph, backend: Backend, name: str, donate: dict[int, int],
@@ -387,7 +387,7 @@ def _machine_code(written: Callable[[], Sequence[str]], libraries: Sequence[tupl
     def compile_one(number: int, module: str) -> None:
         try:
             files[number] = llvm_module.first_tier(module) if first else (
-                llvm_module.object_code(llvm_module.optimise(module), quick=quick), b"")
+                llvm_module.machine_code(module, quick=quick), b"")
         except Exception as error:  # noqa: BLE001 (it is raised below, in the thread that asked)
             files[number] = error
 

@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 from twofold.codegen import llvm_module, program
+from twofold.codegen.apart import apart
 from twofold.codegen.backend import Backend
 from twofold.eager import sized
 from twofold.ir import graph as g
@@ -203,13 +204,20 @@ def _compiled(explanation: Explanation, piece: g.Graph) -> DimLike:
     start = time.perf_counter()
     lowered = program.compile_graph(piece, cpu, "entry")
     after = time.perf_counter()
-    optimised = llvm_module.optimise(lowered.module)
-    last = time.perf_counter()
-    llvm_module.object_code(optimised, quick=lowered.plan.is_long)
+    last = _optimised(lowered)
     explanation.seconds["lowering"] += after - start
     explanation.seconds["optimising"] += last - after
     explanation.seconds["code"] += time.perf_counter() - last
     return lowered.plan.arena
+
+
+@apart
+def _optimised(lowered: program.Program) -> float:
+    """Makes machine code of a program; the time when it was optimised."""
+    optimised = llvm_module.optimise(lowered.module)
+    last = time.perf_counter()
+    llvm_module.object_code(optimised, quick=lowered.plan.is_long)
+    return last
 
 
 def _launched(explanation: Explanation, piece: g.Graph, backend: Backend, sizes: dict[str, int]) -> DimLike:

@@ -12,6 +12,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -89,6 +90,40 @@ def test_no_object_is_freed_twice() -> None:
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(INTERRUPTS)], capture_output=True, text=True,
                           timeout=300)
     assert done.stdout.strip().endswith("done"), (done.returncode, done.stderr[-3000:])
+
+
+FREED = """
+    import sys, threading
+    import twofold as tf
+    from llvmlite.binding import ffi
+    from twofold.runtime import tiers
+
+    main, places, close = threading.get_ident(), [], ffi.ObjectRef.close
+    makers = []
+
+    def note(self):
+        if not self.closed:
+            makers.append(threading.get_ident())
+            if makers[-1] == main:
+                places.append([type(self).__name__, sys._getframe(2).f_code.co_qualname])
+        close(self)
+
+    ffi.ObjectRef.close = note
+    x = tf.ones([20, 20])
+    y = tf.exp(x) @ x + tf.nn.conv2d(tf.ones([2, 8, 8, 4]), tf.ones([3, 3, 4, 40]), 1, "SAME")[0, 0, 0, 0]
+    step = tf.function(lambda x: tf.reduce_sum(tf.sin(x) @ x))
+    step(x)
+    step.explain(x)
+    tiers.wait()
+    print(len(makers) > 8, places)
+"""
+
+
+def test_the_main_thread_frees_no_object(tmp_path: Path) -> None:
+    """An interrupt that comes while an object's `__del__` runs is lost."""
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(FREED)], capture_output=True, text=True, timeout=300,
+                          env={**os.environ, "TWOFOLD_CACHE_DIR": str(tmp_path), "TWOFOLD_TIERS": "0"})
+    assert done.stdout.splitlines()[-1:] == ["True []"], (done.stdout, done.stderr[-3000:])
 
 
 @pytest.fixture

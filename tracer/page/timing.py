@@ -114,7 +114,7 @@ class _TimedProgram(Native):
 
     def __init__(self, graph: g.Graph) -> None:
         lowered = program.compile_graph(graph, cpu, "entry", timed=True)
-        code = llvm_module.object_code(llvm_module.optimise(lowered.module), quick=lowered.plan.is_long)
+        code = llvm_module.machine_code(lowered.module, quick=lowered.plan.is_long)
         lines = {id(node): n for n, node in enumerate(graph.walk())}
         super().__init__(graph, describe(lowered.plan, lambda node: lines.get(id(node))), ProgramCode([code]))
         self.counts = (ctypes.c_int64 * max(len(lowered.plan.steps), 1))()
