@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold.codegen import backend, gpu_epilogue, gpu_fused, gpu_gemm, gpu_lowerings, gpu_prologue, planner
+from twofold.codegen import (
+    backend,
+    gpu_epilogue,
+    gpu_fused,
+    gpu_gemm,
+    gpu_lowerings,
+    gpu_prologue,
+    loop_verify,
+    planner,
+)
 from twofold.codegen.fused_base import FusedKernel
 from twofold.codegen.layout import Layout
 from twofold.codegen.loop import Kernel
@@ -25,7 +34,8 @@ from twofold.runtime.program import Executable
 from twofold.runtime.reference import Interpreted, Reference
 from twofold.tracer.function import trace
 
-__all__ = ["GpuReference", "interpreted", "check", "planned", "kernels"]
+__all__ = ["GpuReference", "interpreted", "check", "planned", "kernels", "tensor",
+           "check_steps"]
 
 
 class GpuReference(Reference):
@@ -100,3 +110,17 @@ def kernels(plan: Plan | None) -> list[Kernel]:
     every = [part.kernel for step in plan.steps for part in parts_of(step) or [step]]
     assert not any(isinstance(kernel, Library) for kernel in every)
     return every
+
+
+def tensor(seed: int, *shape: int, dtype: Any = tf.float32) -> tf.Tensor:
+    """Random numbers, always the same ones."""
+    return tf.cast(np.random.default_rng(seed).normal(size=shape), dtype)
+
+
+def check_steps(f: Callable[..., Any], *tensors: Tensor, steps: int, dims: list[Any] | None = None) -> list[Kernel]:
+    """Requires the processor's bits in so many steps; the kernels."""
+    checked = kernels(check(f, list(tensors), dims))
+    for kernel in checked:
+        loop_verify.verify(kernel)
+    assert len(checked) == steps, [kernel.name for kernel in checked]
+    return checked

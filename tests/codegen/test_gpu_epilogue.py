@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import gpu_reference
 import numpy as np
 import pytest
+from gpu_reference import check_steps as check
+from gpu_reference import tensor
 from ptx_checks import clean
 
 import twofold as tf
-from twofold.codegen import loop_verify
-from twofold.codegen.loop import Kernel
-
-
-def tensor(seed: int, *shape: int, dtype: Any = tf.float32) -> tf.Tensor:
-    return tf.cast(np.random.default_rng(seed).normal(size=shape), dtype)
-
-
-def check(f: Callable[..., Any], *tensors: tf.Tensor, steps: int, dims: list[Any] | None = None) -> list[Kernel]:
-    """Requires the processor's bits in so many steps; the kernels."""
-    kernels = gpu_reference.kernels(gpu_reference.check(f, list(tensors), dims))
-    for kernel in kernels:
-        loop_verify.verify(kernel)
-    assert len(kernels) == steps, [kernel.name for kernel in kernels]
-    return kernels
 
 
 def dense(x: Any, w: Any, bias: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gpu.devices import device
+from gpu.devices import device, reads, same, some
 from gpu.ptx_machine import Memory, load
 from ptx_checks import clean
 
@@ -26,15 +26,6 @@ from twofold.tracer.page import timing, whole
 def fake() -> Iterator[Any]:
     with device() as driver:
         yield driver
-
-
-def some(*shape: int, seed: int = 0) -> tf.Tensor:
-    return tf.constant(np.random.default_rng(seed).normal(size=shape).astype(np.float32))
-
-
-def same(x: Any, y: Any) -> bool:
-    return all(np.asarray(a).tobytes() == np.asarray(b).tobytes()
-               for a, b in zip(tf.nest.flatten(x), tf.nest.flatten(y), strict=True))
 
 
 # -- whole functions ----------------------------------------------------------------------------------
@@ -131,12 +122,6 @@ def wide(x: Any, n: Any) -> Any:
 # How often the host waits: once for status words where a check may fail.
 READS = {by_input: 0, newton: 0, broken_off: 0, recurrence: 1, filled: 1, nested: 0, learned: 1, whole_numbers: 1,
          two_sides: 0, wide: 0}
-
-
-def reads(fake: Any, run: Callable[[], Any]) -> int:
-    before = fake.calls["cuStreamSynchronize"]
-    run()
-    return int(fake.calls["cuStreamSynchronize"] - before)
 
 
 @pytest.mark.parametrize("function", READS)

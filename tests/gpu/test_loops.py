@@ -9,9 +9,8 @@ import io
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 import pytest
-from gpu.devices import HARDWARE, device
+from gpu.devices import HARDWARE, device, reads, same, some
 
 import twofold as tf
 from twofold.codegen import gpu_flow
@@ -28,15 +27,6 @@ def fake() -> Iterator[Any]:
 def host_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has no control flow be one kernel."""
     monkeypatch.setattr(gpu_flow, "unfit", lambda *args: "a test says so")
-
-
-def some(*shape: int, seed: int = 0) -> tf.Tensor:
-    return tf.constant(np.random.default_rng(seed).normal(size=shape).astype(np.float32))
-
-
-def same(x: Any, y: Any) -> bool:
-    return all(np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True)
-               for a, b in zip(tf.nest.flatten(x), tf.nest.flatten(y), strict=True))
 
 
 # -- what a call costs --------------------------------------------------------------------------------
@@ -137,13 +127,6 @@ def met(x: Any) -> Any:
 # asks whether there are rounds left, whether it was broken off, and whether to break it off.
 READS = {counted: 0, nested: 0, by_integers: 0, by_floats: 0, recurrent: 0, learned: 1, in_order: 0, sides: 0,
          data_sides: 4, left: 3 * 3 + 2, inside: 2, met: 4}
-
-
-def reads(fake: Any, run: Callable[[], Any]) -> int:
-    """How often the host waits in a call."""
-    before = fake.calls["cuStreamSynchronize"]
-    run()
-    return int(fake.calls["cuStreamSynchronize"] - before)
 
 
 @pytest.mark.parametrize("function", READS)
