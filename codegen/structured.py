@@ -119,8 +119,7 @@ def _gathered(p: Placer, of: Indexed) -> list[Run]:
     lead, outer, size, row, count = of.sizes
     groups = lead * outer
     flat = not isinstance(groups, Dim) and groups == 1
-    safe = not isinstance(size, Dim) and size > 0  # index 0 exists
-    single = safe and not isinstance(row, Dim) and row == 1
+    single = not isinstance(row, Dim) and row == 1
     kernel = p.kernel(indexing.gather_rows, of.unit, of.index_type, flat, single)
     arguments = [of.slices, of.memory, of.index, outer, size, count, row]
     return [Run(kernel, arguments, groups * count, row + 1, of.detail)]

@@ -37,8 +37,8 @@ def _within(b: LoopBuilder, index: Scalar, size: Scalar) -> Scalar:
 def gather_rows(unit: DType, index: DType, flat: bool, single: bool) -> Kernel:
     """`out[g, j, :] = x[g, indices[g // outer, j], :]`, the range counting pairs (g, j).
 
-    args: addresses of the result, of x and of the indices, all contiguous; then `outer`, and the sizes of axis 1 of x
-    (at least 1), of axis 1 of the result, and of a row. Indices into rows without elements are not checked.
+    args: addresses of the result, of x and of the indices, all contiguous; then `outer`, and the sizes of axis 1 of x,
+    of axis 1 of the result, and of a row. Indices into rows without elements are not checked.
 
     Args:
         unit: element type of x, a plain one of its size.

@@ -96,6 +96,16 @@ def test_single_elements_are_gathered_for_good_indices_alone(dtype: type, batche
             tf.gather(x, wrong if batches else wrong[0], axis=1, batch_dims=batches)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_nothing_is_gathered_from_an_axis_without_elements(known: bool) -> None:
+    sizes = None if known else [tf.TensorSpec([None, None]), tf.TensorSpec([None], tf.int32)]
+    f = tf.function(lambda x, i: tf.gather(x, i, axis=1), input_signature=sizes)
+    assert f(tf.zeros([3, 0]), tf.zeros([0], tf.int32)).shape == (3, 0)
+    assert f(tf.constant([[1.0, 2.0, 3.0]]), tf.constant([2, 0])).numpy().tolist() == [[3.0, 1.0]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[0\] = 0 is not in \[0, 0\)"):
+        f(tf.zeros([3, 0]), tf.constant([0]))
+
+
 def test_large_scatters_add_in_order() -> None:
     """The same bits as adding one row after the other, whatever the number of threads."""
     i = RNG.integers(0, 50, 400)
