@@ -11,13 +11,13 @@ when the first one does.
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from twofold.ir import graph as g
 from twofold.ir import precision
 from twofold.ir.op import Op
+from twofold.ir.recent import Recent
 from twofold.ir.types import Attrs, Results
 from twofold.runtime import devices, locks
 
@@ -37,7 +37,7 @@ _Program: TypeAlias = "tuple[Callable[[Sequence[Any]], list[Any]], bool, Attrs]"
 _PROGRAMS = 4096
 _lock = locks.RLock()
 _started = False
-_programs: OrderedDict[Hashable, _Program] = OrderedDict()
+_programs: Recent[Hashable, _Program] = Recent(_PROGRAMS)
 
 
 def start() -> None:
@@ -124,11 +124,7 @@ def _program(backend: CUDA, op: Op, inputs: tuple[Tensor, ...], attrs: Attrs) ->
     except TypeError as error:
         raise TypeError(f"{op.name}: an attribute is not hashable: {attrs!r}") from error
     if made is None:
-        made = _made(backend, op, inputs, attrs)
-        with _lock:
-            _programs[key] = made
-            if len(_programs) > _PROGRAMS:
-                _programs.popitem(last=False)
+        made = _programs.remember(key, _made(backend, op, inputs, attrs))
     return made
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from twofold.ir import ops
 from twofold.ir.grad import apply_rule, copied, needed
 from twofold.ir.op import interpreter
+from twofold.ir.recent import Recent
 from twofold.ir.spec import TensorSpec
 from twofold.ir.sums import Exists, Holds, Link, Start, Sums, continued, filled, present, shared, taken
 from twofold.ir.types import AnyTensor
@@ -370,7 +371,7 @@ class _Pass:
         self.program: BackwardProgram | None = None
 
 
-_passes: dict[tuple[Hashable, ...], _Pass] = {}
+_passes: Recent[tuple[Hashable, ...], _Pass] = Recent(_REMEMBERED, lambda p: p.program is not None)
 
 
 def gradients(entries: list[Entry], numbers: Sequence[Sequence[int]], cts: CotangentsByNumber,
@@ -452,10 +453,7 @@ def _remembered(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts:
     fingerprint = tuple(key)
     recurring = _passes.get(fingerprint)
     if recurring is None:
-        if len(_passes) >= _REMEMBERED:  # the oldest goes, of those without a program if there are any
-            old = list(_passes.items())
-            _passes.pop(next((k for k, p in old if p.program is None), old[0][0]), None)
-        recurring = _passes[fingerprint] = _Pass(entries)
+        recurring = _passes.remember(fingerprint, _Pass(entries))
     return recurring
 
 

@@ -28,7 +28,7 @@ class SendingStream:
         self.gpu = gpu
         self._lock = locks.RLock()
         self._idle: dict[int, deque[tuple[int, ctypes.c_void_p]]] = {}  # address, and when it was read last, by size
-        gpu.keepers.add(self)
+        gpu.add_keeper(self)
 
     def __del__(self) -> None:
         self.free()

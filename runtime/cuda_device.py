@@ -76,7 +76,6 @@ class Gpu:
         recording: a stream that does nothing but tell the driver what graphs are made of.
         pinned: memory of the host for copies.
         handed: the last work that was handed in since some was waited for.
-        keepers: who keeps memory of it besides, and has a method `free` that gives that back.
     """
 
     def __init__(self, driver: Driver, index: int) -> None:
@@ -89,7 +88,7 @@ class Gpu:
         self.processors = self._attribute(_PROCESSORS)
         self.context, self.stream, self.copies, self.recording, self._pool = (ctypes.c_void_p() for _ in range(5))
         self.pinned = PinnedPool(driver)
-        self.keepers: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._keepers: weakref.WeakSet[Any] = weakref.WeakSet()  # see `add_keeper`
         driver.cuDevicePrimaryCtxRetain(ctypes.byref(self.context), self.handle)
         self.handed: deque[HandedIn] = deque(maxlen=_TOLD)
         driver.tellers.append(self._tell)
@@ -223,14 +222,20 @@ class Gpu:
             f"There is not enough memory on GPU:{self.index} ({self.name}): {size:,} bytes were asked for; tensors "
             f"hold {held.in_use:,}, {held.free:,} of {held.total:,} are free."))
 
+    def add_keeper(self, keeper: Any) -> None:
+        """Tells who keeps memory of it besides, as long as that lives: its method `free` is to give all back."""
+        with self._memory:
+            self._keepers.add(keeper)
+
     def trim(self) -> None:
         """Gives memory that no array holds back to the system, once all work is done."""
         with self._memory:
             idle, self._idle, self._kept = self._idle, {}, 0
+            keepers = list(self._keepers)
         for addresses in idle.values():
             for address in addresses:
                 self.free(address)
-        for keeper in list(self.keepers):
+        for keeper in keepers:
             keeper.free()
         self.wait()
         with self:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import functools
 import math
 from array import array
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 
@@ -27,6 +26,7 @@ from twofold.codegen.operands import Within
 from twofold.codegen.plan import Plan
 from twofold.ir import dims as dm
 from twofold.ir.errors import InternalError, OpError
+from twofold.ir.recent import Recent
 
 from . import cuda_timeline, locks
 from .cuda_device import Allocation, DeviceArray, Gpu, array_of, whole_units
@@ -58,7 +58,7 @@ class CudaProgram:
     def __init__(self, plan: Plan, gpu: Gpu) -> None:
         self.plan, self.gpu = plan, gpu
         self._lock = locks.RLock()
-        self._sized: OrderedDict[tuple[int, ...], SizedProgram] = OrderedDict()
+        self._sized: Recent[tuple[int, ...], SizedProgram] = Recent(_SIZES)
         self._constants: list[DeviceArray] | None = None
         self._flows = FlowLaunches(plan, gpu)
 
@@ -83,10 +83,8 @@ class CudaProgram:
         with self._lock:
             known = self._sized.get(key)
             if known is None:
-                known = self._sized[key] = SizedProgram(
-                    self.plan, self.gpu, self.constants(), {s: sizes[s] for s in self.plan.symbols}, self._flows)
-                if len(self._sized) > _SIZES:
-                    self._sized.popitem(last=False)
+                known = self._sized.remember(key, SizedProgram(
+                    self.plan, self.gpu, self.constants(), {s: sizes[s] for s in self.plan.symbols}, self._flows))
             else:
                 self._sized.move_to_end(key)
             return known

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from twofold.codegen.plan import Step
 from twofold.codegen.statements import Kernel
+from twofold.ir.recent import Recent
 
 from .cuda_code import LoadedKernel, function
 from .cuda_device import Gpu
@@ -131,8 +131,8 @@ class LaunchSequence:
         self.rows = LaunchRows([rows[id(one)] for one in work])
         self.buffers = sorted({p.buffer for one in once.values() for p in places_of(one) if isinstance(p, BufferPlace)})
         self.steady = len(work) >= _WORTH and not self.slots
-        self.graphs: OrderedDict[tuple[int, ...], _RecordedGraph | None] = OrderedDict()
-        self._most = min(_GRAPHS, max(2, _NODES // max(len(work), 1)))
+        self.graphs: Recent[tuple[int, ...], _RecordedGraph | None] = Recent(
+            min(_GRAPHS, max(2, _NODES // max(len(work), 1))))
 
     def _row(self, one: DeviceWork) -> list[int]:
         words = [self._word(place) for place in places_of(one)]
@@ -155,9 +155,7 @@ class LaunchSequence:
         graph = self.graphs.get(key)
         if graph is None:
             known = key in self.graphs
-            graph = self.graphs[key] = _RecordedGraph(launcher, gpu, self.rows, bases) if known else None
-            if len(self.graphs) > self._most:
-                self.graphs.popitem(last=False)
+            graph = self.graphs.remember(key, _RecordedGraph(launcher, gpu, self.rows, bases) if known else None)
         self.graphs.move_to_end(key)
         return graph
 

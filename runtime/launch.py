@@ -10,13 +10,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from twofold.codegen import loop, reduce, schedule
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
+from twofold.ir.recent import Recent
 from twofold.ir.scalar import Reduction, ScalarBody
 from twofold.ir.types import Attrs
 
@@ -32,8 +33,6 @@ _PLANS = 256  # geometries remembered by each family
 _REPAID = 1 << 25  # elements walked as they lie in the time in which a kernel that turns them is made, or so
 _array = np.ndarray
 
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 def _frozen(attrs: Attrs) -> Hashable:
@@ -44,13 +43,6 @@ def _frozen(attrs: Attrs) -> Hashable:
     except TypeError:
         return repr(items)
     return items
-
-
-def _remember(plans: dict[K, V], key: K, plan: V) -> V:
-    if len(plans) >= _PLANS:
-        plans.pop(next(iter(plans)), None)
-    plans[key] = plan
-    return plan
 
 
 class _MapCall(NamedTuple):
@@ -128,7 +120,7 @@ class MapFamily:
         self._types = tuple(d.np for d in self.out_dtypes)
         self._sizes = tuple(d.size for d in (*self.out_dtypes, *self.in_dtypes))
         self._key = (body, self.in_dtypes, self.out_dtypes, _frozen(self.attrs))
-        self._plans: dict[Hashable, _MapCall] = {}
+        self._plans: Recent[Hashable, _MapCall] = Recent(_PLANS)
         self._variants: dict[str, Compiled] = {}
 
     def __call__(self, arrays: Sequence[np.ndarray], shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
@@ -156,7 +148,7 @@ class MapFamily:
         plan = self._plans.get(key)
         if plan is None:
             outs = [memory.empty(shape, t) for t in self._types]
-            plan = _remember(self._plans, key, self._plan(outs, arrays, shape))
+            plan = self._plans.remember(key, self._plan(outs, arrays, shape))
         call, empty, copied = plan
         outs = [empty(shape, t) for t in self._types]
         if call is not None:
@@ -180,7 +172,7 @@ class MapFamily:
         key = (shape, *[(a.shape, a.strides) for a in (*outs, *arrays)], same, None)
         plan = self._plans.get(key)
         if plan is None:
-            plan = _remember(self._plans, key, self._plan(outs, arrays, shape, same))
+            plan = self._plans.remember(key, self._plan(outs, arrays, shape, same))
         if plan.call is not None:
             plan.call.run((*outs, *(arrays if plan.copied is None else plan.copied(arrays))))
 
@@ -303,7 +295,7 @@ class ReduceFamily:
         self._types = tuple(d.np for d in self.spec.out_dtypes)
         self._sizes = tuple(d.size for d in self.spec.in_dtypes)
         self._key = (reduction, self.spec.in_dtypes, self.spec.out_dtypes, _frozen(self.spec.attrs))
-        self._plans: dict[Hashable, _ReduceCall] = {}
+        self._plans: Recent[Hashable, _ReduceCall] = Recent(_PLANS)
         self._variants: dict[Hashable, Compiled] = {}
         self._weight = 1 + self.spec.instruction_count() // 8
 
@@ -325,7 +317,7 @@ class ReduceFamily:
         key = (axes, keepdims, arrays[0].shape, *[a.strides for a in arrays])
         plan = self._plans.get(key)
         if plan is None:
-            plan = _remember(self._plans, key, self._plan(arrays, axes, keepdims))
+            plan = self._plans.remember(key, self._plan(arrays, axes, keepdims))
         outs = [plan.empty(plan.shape, t) for t in self._types]
         if plan.order:
             self._bring_together(plan, outs, arrays)

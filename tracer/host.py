@@ -19,6 +19,7 @@ from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike, Shape
+from twofold.ir.recent import Recent
 from twofold.ir.spec import ShapeLike, TensorShape, TensorSpec, spec
 
 from .symbolic import SymbolicTensor
@@ -198,7 +199,7 @@ class _Taped:
 
     def __init__(self, fn: PythonFunction) -> None:
         self._fn = fn
-        self._tapes: dict[int, tuple[GradientTape, tuple[Tensor, ...], list[Tensor]]] = {}
+        self._tapes: Recent[int, tuple[GradientTape, tuple[Tensor, ...], list[Tensor]]] = Recent(self.MOST)
         self._numbers = itertools.count()
 
     def forward(self, *tensors: Tensor) -> list[Tensor]:
@@ -207,9 +208,7 @@ class _Taped:
             tape.watch(tensors)
             outputs = [convert.as_tensor(r) for r in self._fn(*tensors)]
         number = next(self._numbers)
-        self._tapes[number] = (tape, tensors, outputs)
-        if len(self._tapes) > self.MOST:
-            self._tapes.pop(next(iter(self._tapes)), None)
+        self._tapes.remember(number, (tape, tensors, outputs))
         return [*outputs, wrap(np.array(number, np.int64))]
 
     def backward(self, smooth: Sequence[int], wanted: Sequence[int]) -> Callable[..., list[Cotangent]]:

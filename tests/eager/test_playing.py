@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 
 import twofold as tf
 from twofold.eager import playing
+from twofold.ir.recent import Recent
 
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[Any, Any]]:
     """No pass is known, and each is compiled when it is played for the second time."""
-    known: dict[Any, Any] = {}
+    known: Recent[Any, Any] = Recent(256, lambda p: p.program is not None)
     monkeypatch.setattr(playing, "_passes", known)
     monkeypatch.setattr(playing, "_PRICE", 0.0)
     monkeypatch.setattr(playing, "_PRICE_OF_ENTRY", 0.0)
@@ -311,7 +312,7 @@ def test_what_saves_much_is_not_kept_to_the_end(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_few_passes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(playing, "_REMEMBERED", 4)
+    monkeypatch.setattr(playing._passes, "_most", 4)
     net = Net("dense")
     repeated(net.gradients)
     for n in range(1, 12):

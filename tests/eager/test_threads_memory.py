@@ -6,9 +6,10 @@ import contextvars
 import gc
 import math
 import os
+import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -18,6 +19,7 @@ from leaks import memory_after
 
 import twofold as tf
 from twofold.eager import playing
+from twofold.ir.recent import Recent
 
 THREADS = 8
 
@@ -57,6 +59,41 @@ def test_shared_variables() -> None:
                 y = shared[0] * shared[1] * shared[2] * shared[3]
             return [float(g) for g in tape.gradient(y, shared)]
         assert together(work) == [[24.0, 12.0, 8.0, 6.0]] * THREADS
+
+
+class _InACycle:
+    """Garbage whose finalizer is Python code, so that a collection may let other threads go on."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        for _ in range(20):
+            pass
+
+
+@pytest.fixture
+def restless() -> Iterator[None]:
+    """Threads that take turns after every few steps, and collections after every few objects."""
+    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    sys.setswitchinterval(1e-6)
+    gc.set_threshold(20)
+    yield
+    sys.setswitchinterval(interval)
+    gc.set_threshold(*thresholds)
+
+
+def test_more_forms_than_are_remembered(restless: None) -> None:
+    """Plans and backward passes come and go in all threads at once."""
+    def work(i: int) -> None:
+        for n in range(i * 150 + 1, i * 150 + 151):
+            cycles = [_InACycle() for _ in range(10)]
+            x = tf.Variable(tf.ones(n))
+            with tf.GradientTape() as tape:
+                y = tf.reduce_sum(x[:, None] * x)
+            assert np.array_equal(tape.gradient(y, x), np.full(n, 2 * n, np.float32))
+            del cycles
+    together(work)
 
 
 def test_a_tape_does_not_see_other_threads() -> None:
@@ -121,7 +158,7 @@ def test_training_steps_leave_nothing(price: float, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(playing, "_PRICE", price)
     monkeypatch.setattr(playing, "_PRICE_OF_READING", price)
     monkeypatch.setattr(playing, "_PRICE_OF_ENTRY", 0.0)
-    monkeypatch.setattr(playing, "_passes", {})
+    monkeypatch.setattr(playing, "_passes", Recent(10))
     assert memory_after(training_step(), 2000) < 4096
     assert any(p.program is not None for p in playing._passes.values()) == (price == 0.0)
 
@@ -134,7 +171,7 @@ def test_a_hundred_thousand_steps_are_flat() -> None:
             tape.watch(x)
             y = x * x
         tape.gradient(y, x)
-    for _ in range(1000):
+    for _ in range(20_000):  # until the backward pass is compiled, for which LLVM may have to be loaded
         step()
     gc.collect()
     before = resident()

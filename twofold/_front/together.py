@@ -2,7 +2,8 @@
 
 `together` is a block in which nobody else assigns certain variables, for eager code; a `tf.function` is such a block as
 it is. `making` is the lock under which things are made that are made once, at the first call: the same under which
-functions are traced, since traces make them too. `locks` makes all other locks (`runtime/locks.py`).
+functions are traced, since traces make them too. `locks` makes all other locks (`runtime/locks.py`), and `Recent` is
+a dictionary of what came last, which threads may share (`ir/recent.py`).
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 
 from twofold.eager.variable import Variable
+from twofold.ir.recent import Recent
 from twofold.runtime import claims, locks
 from twofold.tracer.function import making
 from twofold.tracer.trace import current
 
-__all__ = ["locks", "making", "together"]
+__all__ = ["Recent", "locks", "making", "together"]
 
 
 def together(variables: Iterable[Variable]) -> AbstractContextManager[None]:

@@ -18,6 +18,7 @@ import numpy as np
 import twofold as tf
 from twofold._front import iteration as engine
 from twofold._front.api import staged
+from twofold._front.together import Recent
 
 __all__ = ["StepFunction", "StepFunctions", "several_steps", "summary_writer"]
 
@@ -236,15 +237,12 @@ class StepFunctions:
     """
 
     def __init__(self) -> None:
-        self._functions: dict[Hashable, StepFunction] = {}
+        self._functions: Recent[Hashable, StepFunction] = Recent(_KEPT)
 
     def get(self, key: Hashable, make: Callable[[], StepFunction]) -> StepFunction:
         """The step of a key; it is made where there is none."""
         step = self._functions.pop(key, None)
-        self._functions[key] = make() if step is None else step
-        if len(self._functions) > _KEPT:
-            del self._functions[next(iter(self._functions))]
-        return self._functions[key]
+        return self._functions.remember(key, make() if step is None else step)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (StepFunctions, ())
