@@ -70,14 +70,17 @@ _SHORT = 8  # vectors that a loop of known length may be written as
 
 
 @apart
-def compile_kernel(kernel: Kernel, name: str) -> bytes:
+def compile_kernel(kernel: Kernel, name: str, *, first: bool = False) -> bytes:
     """An object file with `kernel` as its one function, the symbol `name`; its pointers may lead to the same memory.
 
-    The first call of an op waits for it, so it is emitted quickly (docs/performance.md says what that costs).
+    It is emitted quickly (docs/performance.md says what that costs), since calls may wait for it.
+
+    Args:
+        first: whether to make code of the first tier, in a fraction of the time and with the same results.
     """
     module = ir.Module()
     emit_kernel(module, kernel, name, apart=False)
-    return llvm_module.machine_code(module, quick=True)
+    return llvm_module.first_tier(module)[0] if first else llvm_module.machine_code(module, quick=True)
 
 
 def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = False, short: bool = False,

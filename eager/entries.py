@@ -63,14 +63,15 @@ def offer(op: Op, family: MapFamily, inputs: tuple[Tensor, ...], out: Spec) -> N
     if len(dtypes) == 1 and "?" not in mask and "v" in mask:
         dtype = inputs[0].dtype.np
         if dtype.kind != "O":
-            table.set(dtype.num, mask, family.address(mask), out.dtype.np)
+            family.when_best(mask, lambda address: table.set(dtype.num, mask, address, out.dtype.np))
             table.allow(max(_SMALL, min(table.limit, (sharing.AT_ONCE - 1) // family.weight(mask))))
 
 
 def offer_total(op: Op, family: ReduceFamily, inputs: tuple[Tensor, ...], out: Spec) -> None:
     """Let the entry of a reduction answer calls that reduce all elements of this dtype to one."""
     if op in TABLES:
-        TABLES[op].set(inputs[0].dtype.np.num, "v", family.total_address(), out.dtype.np)
+        dtype = inputs[0].dtype.np
+        family.when_best(lambda address: TABLES[op].set(dtype.num, "v", address, out.dtype.np))
 
 
 def offer_product(op: Op, dtype: DType) -> None:

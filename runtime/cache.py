@@ -131,10 +131,13 @@ def write(kind: str, key: str, data: bytes, text: str = "", suffix: str = ".txt"
         return
 
 
-def remove(kind: str, key: str) -> None:
-    """Deletes what is stored under `key`, if anything is."""
+def remove(kind: str, key: str, suffix: str = "") -> None:
+    """Deletes what is stored under `key`, if anything is, and the text beside it that was written with a suffix."""
     with contextlib.suppress(OSError, RuntimeError):
-        os.unlink(_path(kind, key))
+        path = _path(kind, key)
+        os.unlink(path)
+        if suffix:
+            os.unlink(path.removesuffix(".bin") + suffix)
 
 
 def trim(limit: int) -> None:

@@ -36,8 +36,10 @@ def execute(compiled: Compiled, total: int, args: int, work: int) -> int:
 
     Args:
         args: address of the kernel's int64 arguments.
-        work: about how many simple operations on an element that is; decides about threads.
+        work: about how many simple operations on an element that is; decides about threads, and about better code.
     """
+    if compiled.is_first:
+        compiled.charge(work)
     if work < SMALL:
         return compiled.call(0, total, args)
     if work < AT_ONCE:
@@ -64,6 +66,8 @@ def run_alone(compiled: Compiled, total: int, args: Sequence[int], work: int) ->
         KernelCheck: one of its checks failed.
     """
     buffer = array("q", args)
+    if compiled.is_first:
+        compiled.charge(work)
     status = (compiled.call if work < SMALL else compiled.call_released)(0, total, buffer.buffer_info()[0])
     if status:
         raise KernelCheck(compiled.codes[status - 1])
@@ -132,9 +136,11 @@ class RowCall:
         self._runs = 0
 
     def prepare(self) -> RowCall:
-        """Has the direct call ready, where there can be one; gives the planned call itself."""
-        if self.grid is None and self.work < AT_ONCE and _pointer_field is not None:
+        """Has the direct call ready, where there can be one, which runs only code that stays; gives the planned call
+        itself."""
+        if self.grid is None and self.work < AT_ONCE and _pointer_field is not None and not self.compiled.is_first:
             driver = kernels.get("on_objects", schedule.on_objects)
+            driver.settle()
             self.head = (self.compiled.address, self.operands, len(self.integers), _pointer_field // 8, 0,
                          *self.integers)
             self.direct = driver.call if self.work < SMALL else driver.call_released
@@ -151,18 +157,20 @@ class RowCall:
             buffer = array("q", (*self.head, *map(id, operands)))
             status = self.direct(0, self.total, buffer.buffer_info()[0])
         elif self.grid is None:
-            if self._runs == 1:
+            if self._runs == 1 and not self.compiled.is_first:
                 self.prepare()
-            self._runs += 1
+            self._runs = 1
             buffer = array("q", [*map(address_of, operands), *self.integers])
             status = execute(self.compiled, self.total, buffer.buffer_info()[0], self.work)
         else:
             driver, words, slots = self.grid
+            if self.compiled.is_first:
+                self.compiled.charge(self.work)
             buffer = array("q", words)
             buffer[0] = self.compiled.address
             for slot, operand in zip(slots, operands, strict=True):
                 buffer[slot] = address_of(operand)
-            drive = kernels.get(driver, getattr(schedule, driver))
+            drive = kernels.get(driver, getattr(schedule, driver), self.work)
             status = execute(drive, self.total, buffer.buffer_info()[0], self.work)
         if status:
             raise KernelCheck(self.compiled.codes[status - 1])

@@ -141,7 +141,8 @@ class GeneratedFunction(kernels.Compiled):
     """One of the functions, to be run like other kernels."""
 
     def __init__(self, name: str, address: int) -> None:
-        self.name, self.address, self.codes = name, address, ()
+        self.name, self.codes = name, ()
+        self._run(address)
 
 
 _families: dict[tuple[str, DType], Functions] = {}

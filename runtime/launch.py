@@ -176,19 +176,20 @@ class MapFamily:
         if plan.call is not None:
             plan.call.run((*outs, *(arrays if plan.copied is None else plan.copied(arrays))))
 
-    def address(self, mask: str) -> int:
-        """The address of the contiguous kernel in which `mask` says for each operand `v` (advances) or `s` (fixed)."""
-        return self._variant("v" * len(self.out_dtypes) + mask).address
+    def when_best(self, mask: str, use: Callable[[int], None]) -> None:
+        """Calls `use`, now or later, with the address of the best code of the contiguous kernel in which `mask` says
+        for each operand `v` (advances) or `s` (fixed)."""
+        self._variant("v" * len(self.out_dtypes) + mask).when_best(use)
 
     def weight(self, mask: str) -> int:
         """About how many simple operations that kernel does for an element."""
         return self._variant("v" * len(self.out_dtypes) + mask).weight
 
-    def _variant(self, mask: str) -> Compiled:
+    def _variant(self, mask: str, count: int = 0) -> Compiled:
         compiled = self._variants.get(mask)
         if compiled is None:
             compiled = self._variants[mask] = kernels.get((self._key, mask), lambda: schedule.map_rows(
-                self.name, self.body, self.in_dtypes, self.out_dtypes, self.attrs, mask))
+                self.name, self.body, self.in_dtypes, self.out_dtypes, self.attrs, mask), count)
         return compiled
 
     def _plan(self, outs: Sequence[np.ndarray], arrays: Sequence[np.ndarray], shape: tuple[int, ...],
@@ -207,7 +208,7 @@ class MapFamily:
             plan, copied = geometry.plan_dims(wide.dims, self._sizes), _Repeated(wide, len(outs))
         else:
             plan = geometry.plan_map(shape, strides, self._sizes, same)
-        compiled = self._variant(plan.mask)
+        compiled = self._variant(plan.mask, math.prod(shape))
         work = math.prod(shape) * compiled.weight
         call, turned = RowCall(compiled, len(operands), plan.total, work, plan.steps, plan.grid), None
         if copied is None and plan.grid is not None and kernels.with_vectors():
@@ -220,6 +221,7 @@ class MapFamily:
         """The call of a kernel that turns tiles."""
         compiled = kernels.get((self._key, plan.mask, "tiles"), lambda: schedule.map_tiles(
             self.name, self.body, self.in_dtypes, self.out_dtypes, self.attrs, plan.mask))
+        compiled.settle()
         return RowCall(compiled, len(plan.mask), plan.total, work, plan.integers, None)
 
 
@@ -327,12 +329,13 @@ class ReduceFamily:
             plan.call.run((*outs, *arrays))
         return tuple(outs)
 
-    def total_address(self) -> int:
-        """The address of the kernel that reduces up to `reduce.CHUNK` contiguous elements of one operand to one result.
+    def when_best(self, use: Callable[[int], None]) -> None:
+        """Calls `use`, now or later, with the address of the best code of the kernel that reduces up to `reduce.CHUNK`
+        contiguous elements of one operand to one result.
 
         It is `codegen/reduce.py: rows` for one output; results agree to the bit with those of calling the family.
         """
-        return self._variant(False, "v", False).address
+        self._variant(False, "v", False).when_best(use)
 
     def _bring_together(self, plan: _ReduceCall, outs: list[np.ndarray], arrays: list[np.ndarray]) -> None:
         """Reduces copies of the operands in which the reduced axes lie as one."""
@@ -363,20 +366,20 @@ class ReduceFamily:
         plan = geometry.plan_reduce([shape[d] for d in remaining], [[a.strides[d] for d in remaining] for a in arrays],
                                     reduced, self._sizes, tuple(t.itemsize for t in self._types),
                                     tuple(d.size for d in self.spec.acc_dtypes))
-        compiled = self._variant(plan.columns, plan.mask, plan.chunks > 1)
+        compiled = self._variant(plan.columns, plan.mask, plan.chunks > 1, outputs * count)
         work = outputs * (count + 1) * self._weight
         targets = len(self._types) if plan.chunks == 1 else len(self.spec.acc_dtypes)
         call = RowCall(compiled, targets + len(arrays), plan.total, work, plan.integers, plan.grid)
         return _ReduceCall(result, np.empty if work < SMALL else memory.empty, call, (), 0, plan.chunks, outputs, count)
 
-    def _variant(self, columns: bool, mask: str, partial: bool) -> Compiled:
+    def _variant(self, columns: bool, mask: str, partial: bool, count: int = 0) -> Compiled:
         make = reduce.columns if columns else reduce.rows
-        return self._get((columns, mask, partial), lambda: make(self.spec, mask, partial))
+        return self._get((columns, mask, partial), lambda: make(self.spec, mask, partial), count)
 
-    def _get(self, variant: Hashable, build: Callable[[], loop.Kernel]) -> Compiled:
+    def _get(self, variant: Hashable, build: Callable[[], loop.Kernel], count: int = 0) -> Compiled:
         compiled = self._variants.get(variant)
         if compiled is None:
-            compiled = self._variants[variant] = kernels.get((self._key, variant), build)
+            compiled = self._variants[variant] = kernels.get((self._key, variant), build, count)
         return compiled
 
 

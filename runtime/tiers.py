@@ -26,12 +26,12 @@ from twofold.ir.dims import Dim, DimLike
 
 from . import locks
 
-__all__ = ["AT_ONCE", "NEVER", "budget", "charge", "enabled", "request", "wait"]
+__all__ = ["AT_ONCE", "LEAST", "NEVER", "budget", "charge", "enabled", "request", "wait"]
 
 AT_ONCE = 1 << 22  # simple operations of a run from which the first tier is left out
 NEVER = 1 << 62  # what calls of a program may count for which no better code is to be made
 _BUDGET, _OF_BYTE = 1 << 24, 1 << 11  # what others may: at least, and for each byte of what code is made of
-_LEAST = _BUDGET >> 6  # what a call counts besides its work
+LEAST = _BUDGET >> 6  # what a call counts besides its work
 _MOST = _BUDGET >> 2  # what it counts of its work, such as that of loops, which is unknown
 _AFTER_FORK = 0.2  # seconds until a child does what its parent left to be done
 _NICE = 5  # of the thread in the background: programs go before it
@@ -49,8 +49,8 @@ def charge(work: DimLike, own: DimLike) -> int:
         work, own: see `description.py: Description`.
     """
     if isinstance(work, Dim):
-        return -_LEAST
-    return min(int(work), _MOST if isinstance(own, Dim) else int(own)) + _LEAST
+        return -LEAST
+    return min(int(work), _MOST if isinstance(own, Dim) else int(own)) + LEAST
 
 
 def budget(modules: Iterable[bytes]) -> int:
@@ -153,11 +153,12 @@ class _Background:
     def begin(self) -> None:
         """In the child of a fork there is no thread: where something is to be done, it gets one of its own, which
         leaves it time to run another program instead."""
-        self.thread, self.hurried = None, False
-        if self.waiting and not self.closed:
-            later = time.monotonic() + _AFTER_FORK
-            self.waiting = [(max(due, later), task) for due, task in self.waiting]
-            self.start()
+        with self.changed:
+            self.thread, self.hurried = None, False
+            if self.waiting and not self.closed:
+                later = time.monotonic() + _AFTER_FORK
+                self.waiting = [(max(due, later), task) for due, task in self.waiting]
+                self.start()
 
 
 _background = _Background()

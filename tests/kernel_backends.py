@@ -49,7 +49,7 @@ def through_llvm(kernel: Kernel) -> Run:
 
 
 def through_numba(kernel: Kernel) -> kernels.Compiled:
-    return kernels.make(kernel, "numba")
+    return kernels.make(lambda: kernel, "numba")
 
 
 def _both(kernel: Kernel) -> tuple[Run, kernels.Compiled]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -110,10 +111,10 @@ def test_a_kernel_of_sources_that_changed_is_not_kept(tmp_path: Path, monkeypatc
     sources = identity.Sources(lambda: [str(tmp_path / "source.py")])
     sources.digests()
     monkeypatch.setattr(kernels, "_sources", lambda compiler: sources)
-    kernels.make(fill(5), "llvm")
+    kernels.make(lambda: fill(5), "llvm")
     assert len(list(tmp_path.glob("cache/kernels/*/*.bin"))) == 1
     (tmp_path / "source.py").write_text("2")
-    kernels.make(fill(6), "llvm")
+    kernels.make(lambda: fill(6), "llvm")
     assert len(list(tmp_path.glob("cache/kernels/*/*.bin"))) == 1
 
 
@@ -155,7 +156,7 @@ def test_numba_keeps_its_settings_and_its_users() -> None:
     from numba import config, njit
 
     before = config.OPT
-    kernels.make(fill(int.from_bytes(os.urandom(4), "little")), "numba")  # never in the cache
+    kernels.make(functools.partial(fill, int.from_bytes(os.urandom(4), "little")), "numba")  # never in the cache
     assert config.OPT is before
 
     @njit

@@ -219,7 +219,10 @@ def test_address_runs_the_contiguous_kernel(family: MapFamily) -> None:
     import ctypes
     x, y, out = f32(9), f32(1), np.zeros(9, np.float32)
     args = (ctypes.c_int64 * 3)(*(launch.address_of(v) for v in (out, x, y)))
-    call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(family.address("vs"))
+    addresses: list[int] = []
+    family.when_best("vs", addresses.append)
+    kernels.settle()
+    call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(*addresses)
     assert call(2, 7, ctypes.addressof(args)) == 0
     expected = np.zeros(9, np.float32)
     expected[2:7] = x[2:7] - y
