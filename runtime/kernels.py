@@ -164,10 +164,15 @@ def get(key: Hashable, build: Callable[[], loop.Kernel], count: int = 0) -> Comp
     return compiled
 
 
-def settle() -> None:
-    """Has all kernels that were asked for so far run code of the second tier."""
+def settle(*names: str) -> None:
+    """Has all kernels of some ops that were asked for so far run code of the second tier.
+
+    Args:
+        names: what kernels' names begin with: in most cases that of the op.
+    """
     for compiled in list(_compiled.values()):
-        compiled.settle()
+        if compiled.name.split()[0] in names:
+            compiled.settle()
 
 
 def functions(symbols: Iterable[str], depends: Iterable[object], compile: Callable[[], bytes]) -> dict[str, int]:

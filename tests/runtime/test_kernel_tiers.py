@@ -202,9 +202,11 @@ def test_forks(tmp_path: Path) -> None:
     assert (done.stdout.strip(), done.stderr) == ("done", "")
 
 
-def test_all_can_be_settled(made: Made) -> None:
+def test_kernels_of_an_op_can_be_settled(made: Made) -> None:
     x = sample(10)
-    family = a_map()
+    family, other = a_map(), a_sum()
     family((x,), x.shape)
-    kernels.settle()
+    other((x,), (0,))
+    kernels.settle("growth")
     assert not any(c.is_first for c in family._variants.values())
+    assert all(c.is_first for c in other._variants.values())

@@ -221,7 +221,7 @@ def test_address_runs_the_contiguous_kernel(family: MapFamily) -> None:
     args = (ctypes.c_int64 * 3)(*(launch.address_of(v) for v in (out, x, y)))
     addresses: list[int] = []
     family.when_best("vs", addresses.append)
-    kernels.settle()
+    kernels.settle(family.name)
     call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(*addresses)
     assert call(2, 7, ctypes.addressof(args)) == 0
     expected = np.zeros(9, np.float32)
