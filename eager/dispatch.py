@@ -158,14 +158,18 @@ def inferred(op: Op, inputs: tuple[Tensor, ...], attrs: Attrs) -> tuple[Attrs, t
 
 
 def _complete(op: Op, attrs: Attrs) -> Attrs:
-    """All attributes of `op`, in the order of its declaration."""
+    """All attributes of `op`, in the order of its declaration.
+
+    Where they are the defaults, they are these very objects, as native entries tell recorders: what is remembered by
+    the identity of attributes does not depend on who ran the op.
+    """
     full = {**op.defaults, **attrs}
     if len(full) != len(op.defaults):
         raise TypeError(f"{op.name}: unexpected attributes {sorted(set(full) - set(op.defaults))}")
     for name, value in full.items():
         if value is _EMPTY:
             raise TypeError(f"{op.name}: attribute {name!r} is missing")
-    return full
+    return op.defaults if all(full[name] is value for name, value in op.defaults.items()) else full
 
 
 eager = EagerInterpreter()

@@ -29,9 +29,9 @@ def engine() -> Any:
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=True)
 
 
-def load(module: ir.Module, name: str) -> Run:
-    """The function `name` of a module, with the kernel ABI."""
-    image = llvm_module.object_code(llvm_module.optimise(module))
+def load(module: ir.Module, name: str, first: bool = False) -> Run:
+    """The function `name` of a module, with the kernel ABI, in code of the first or the second tier."""
+    image = llvm_module.first_tier(module)[0] if first else llvm_module.object_code(llvm_module.optimise(module))
     engine().add_object_file(llvm.ObjectFileRef.from_data(image))
     engine().finalize_object()
     word = ctypes.c_int64
@@ -43,9 +43,11 @@ _last: dict[int, tuple[Kernel, Run, kernels.Compiled]] = {}
 
 
 def through_llvm(kernel: Kernel) -> Run:
-    module, name = ir.Module(), f"test_llvm_cpu_{next(_numbers)}"
+    """A kernel through LLVM, the tiers in turns."""
+    number = next(_numbers)
+    module, name = ir.Module(), f"test_llvm_cpu_{number}"
     llvm_cpu.emit_kernel(module, kernel, name)
-    return load(module, name)
+    return load(module, name, first=number % 2 == 1)
 
 
 def through_numba(kernel: Kernel) -> kernels.Compiled:

@@ -13,6 +13,9 @@ from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 
 
+_IN_BETTER_CODE = {case.id for case in cases()[::3]}  # beside that of the first tier
+
+
 def each(wanted: Callable[[Case], bool]) -> pytest.MarkDecorator:
     """Parametrises a test with the cases that `wanted` picks."""
     return pytest.mark.parametrize("case", [c for c in cases() if wanted(c)], ids=str)
@@ -41,7 +44,7 @@ def test_values(case: Case, dtype: DType) -> None:
     if dtype is not case.main:
         values()
         return
-    watcher = check.in_better_code(values)
+    watcher = check.in_better_code(values) if case.id in _IN_BETTER_CODE else values()
     assert set(case.ops) <= watcher.seen, f"runs {sorted(watcher.seen)} only"
 
 
