@@ -12,7 +12,6 @@ from ops.table import cases
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 
-
 _IN_BETTER_CODE = {case.id for case in cases()[::3]}  # beside that of the first tier
 
 
