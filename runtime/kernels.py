@@ -51,6 +51,7 @@ locks.settled_before_fork(lambda: _inside("llvmlite.binding.ffi", "lib", "_lock"
 locks.settled_before_fork(lambda: _inside("numba.core.compiler_lock", "global_compiler_lock"))
 locks.settled_before_fork(apart.settle)  # before the locks of compilers are taken, which such work needs
 locks.settled_before_fork(lambda: _lock)
+locks.settled_before_fork(tiers.at_work)  # before all of these
 
 
 def _inside(module: str, *names: str) -> threading.RLock | None:

@@ -26,7 +26,7 @@ from twofold.ir.dims import Dim, DimLike
 
 from . import locks
 
-__all__ = ["AT_ONCE", "LEAST", "NEVER", "budget", "charge", "enabled", "request", "wait"]
+__all__ = ["AT_ONCE", "LEAST", "NEVER", "at_work", "budget", "charge", "enabled", "request", "wait"]
 
 AT_ONCE = 1 << 22  # simple operations of a run from which the first tier is left out
 NEVER = 1 << 62  # what calls of a program may count for which no better code is to be made
@@ -162,10 +162,14 @@ class _Background:
 
 
 _background = _Background()
-locks.settled_before_fork(lambda: _background.working)
 atexit.register(_background.close)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_background.begin)
+
+
+def at_work() -> threading.RLock:
+    """The lock that is held while code is made; who waits for it may hold none of those that compilers need."""
+    return _background.working
 
 
 def request(task: Callable[[], None], delay: float = 0.0) -> None:

@@ -6,7 +6,8 @@ import threading
 
 import pytest
 
-from twofold.runtime import locks
+from twofold.runtime import kernels, locks, tiers
+from twofold.tracer import function
 
 PROGRAM = """
 import faulthandler, os, sys, threading, time
@@ -104,3 +105,9 @@ def test_locks_are_taken_in_the_order_in_which_code_takes_them(monkeypatch: pyte
         lower.release()
         locks._after_in_parent()
         thread.join()
+
+
+def test_the_background_is_waited_for_before_the_locks_that_its_work_takes() -> None:
+    taken = [get() for get in reversed(locks._settling)]
+    places = [taken.index(lock) for lock in (function.making, tiers.at_work(), kernels._lock)]
+    assert places == sorted(places)
