@@ -28,8 +28,8 @@ from twofold.ir import math_random
 
 from . import locks
 
-__all__ = ["set_seed", "take", "turn", "integer", "named_key", "fresh_key", "mark", "give_back", "keep", "refusable",
-           "count_address", "DEFAULT_SEED"]
+__all__ = ["set_seed", "share", "take", "turn", "integer", "named_key", "fresh_key", "mark", "give_back", "keep",
+           "refusable", "count_address", "DEFAULT_SEED"]
 
 DEFAULT_SEED = 87654321
 _WORD, _HALF = (1 << 64) - 1, (1 << 32) - 1
@@ -59,6 +59,16 @@ def set_seed(seed: int | None) -> None:
         _seed, _shared_key = seed, None
         _taken.clear()
         _notes.clear()
+
+
+def share(key: int) -> None:
+    """Has the shared stream begin with a key, such as that of other processes, until a global seed is set."""
+    global _shared_key
+    with _lock:
+        if _seed is None:
+            _shared_key = key
+            _taken.clear()
+            _notes.clear()
 
 
 def take(blocks: int, seed: int | None, purpose: str, mix: Callable[..., int]) -> np.ndarray:

@@ -273,8 +273,8 @@ from .random import uniform as random_uniform
 from .version import __version__
 
 #: sub-packages that are imported when they are first asked for, so that `import twofold` stays quick
-_ON_FIRST_USE = frozenset({"compat", "contrib", "data", "experimental", "export", "image", "io", "keras", "losses",
-                           "profiler", "saved_model", "strings", "summary", "train"})
+_ON_FIRST_USE = frozenset({"compat", "contrib", "data", "distribute", "experimental", "export", "image", "io", "keras",
+                           "losses", "profiler", "saved_model", "strings", "summary", "train"})
 #: modules of Keras that have a place here too, and its initialisers under their older names
 _KERAS = frozenset({"initializers", "metrics", "optimizers"})
 _INITIALIZERS = {"constant_initializer": "Constant", "ones_initializer": "Ones", "random_normal_initializer":
@@ -285,6 +285,7 @@ if _TYPE_CHECKING:
     from . import compat as compat
     from . import contrib as contrib
     from . import data as data
+    from . import distribute as distribute
     from . import experimental as experimental
     from . import export as export
     from . import image as image

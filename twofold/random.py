@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold._front import replica
 from twofold._front.api import one_size, public, shape_arg, tensor
 from twofold._front.namespace import publish
 from twofold._ops import random_draws as draws
@@ -45,6 +46,8 @@ __all__ = ["set_seed", "normal", "uniform", "truncated_normal", "shuffle", "cate
 
 def _stream(purpose: str, seed: Any) -> draws.Stream:
     number = draws.seed_number(seed)
+    if of := replica.here.get().number:  # others than the first draw for a purpose of their own
+        purpose = f"{purpose} of replica {of}"
     return lambda shape: ops.random_state(dm.numel(shape), seed=number, purpose=purpose)
 
 

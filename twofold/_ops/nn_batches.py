@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold._front import replica
 from twofold._front.api import public, tensor
 from twofold._front.convert import cast
 from twofold._ops.array_shape import shape
@@ -18,12 +19,12 @@ __all__ = ["approx_max_k", "approx_min_k", "batch_norm_with_global_normalization
 
 @public
 def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None) -> Any:
-    """The sum of losses of examples, with weights, over the number of examples.
+    """The sum of losses of examples, with weights, over the number of examples of all replicas.
 
     Args:
         per_example_loss: [batch, ..].
         sample_weight: a weight for each, or for each example; 1 by default.
-        global_batch_size: the number; by default the first size.
+        global_batch_size: the number; by default the first size times the number of replicas (`tf.distribute`).
     Returns:
         A scalar.
 
@@ -37,19 +38,21 @@ def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, globa
         for _ in range(len(losses.dims) - len(weights.dims)):
             weights = weights[..., None]
         losses = losses * weights
-    count = shape(losses)[0] if global_batch_size is None else tensor(global_batch_size)
+    count = shape(losses)[0] * replica.here.get().of if global_batch_size is None else tensor(global_batch_size)
     return reduce_sum(losses) / cast(count, losses.dtype)
 
 
 @public
 def scale_regularization_loss(regularization_loss: Any) -> Any:
-    """The sum of a loss over the number of devices, which is 1.
+    """The sum of a loss over the number of replicas (`tf.distribute`), since gradients are summed over them.
 
     >>> import twofold as tf
     >>> float(tf.nn.scale_regularization_loss([1.0, 2.0]))
     3.0
     """
-    return reduce_sum(tensor(regularization_loss))
+    total = reduce_sum(tensor(regularization_loss))
+    replicas = replica.here.get().of
+    return total if replicas == 1 else total / cast(tensor(replicas), total.dtype)
 
 
 @public

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from twofold._front import replica
 from twofold._front.api import ANY, ints, one_int, public, public_class, shape_arg, tensor
 from twofold._ops import random_draws as draws
 from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError
+from twofold.ir.ops.random import mix
 from twofold.runtime import locks
 from twofold.runtime import random as streams
 
@@ -182,7 +184,10 @@ class Generator(Trackable):
         return ops.concat(ops.expand_dims(seeds, axis=0), ops.fill(tensor(0, dt.int64), shape=(1, count)), axis=0)
 
     def _stream(self, shape: tuple[Any, ...]) -> Any:
-        return self.skip(math.prod(shape))
+        state, of = self.skip(math.prod(shape)), replica.here.get().number
+        if not of:
+            return state
+        return ops.bitwise_xor(state, tensor(np.array([0, 0, _signed(mix(of))]), dt.int64))  # a replica's own key
 
     def _draw(self, shape: tuple[Any, ...], dtype: dt.DType) -> Any:
         return draws.full_integers(self._stream, shape, dtype)

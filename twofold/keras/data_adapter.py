@@ -10,7 +10,7 @@ import abc
 import itertools
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,7 @@ class Source:
 
     num_batches: int | None = None
     batch_size: int | None = None
+    agree: Callable[[np.ndarray], np.ndarray] = staticmethod(lambda order: order)  # what all processes take as order
 
     @abc.abstractmethod
     def epoch(self) -> Iterator[Any]:
@@ -114,9 +115,9 @@ class ArraySource(Source):
         starts: Any = range(0, size, step)
         order: Any = np.arange(size)
         if self._shuffle == "batch":
-            starts = (np.random.permutation(self._count) * step).tolist()
+            starts = (self.agree(np.random.permutation(self._count)) * step).tolist()
         elif self._shuffle:
-            order = np.random.permutation(size)
+            order = self.agree(np.random.permutation(size))
         if self._plain:  # without a call too many: between two steps, all code and data come from far
             takes, tensor_of = [a.take for a in self._leaves], engine.tensor_of
             for start in starts:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._front import replica
 from twofold._front.api import describe, public
 from twofold._front.namespace import publish
 from twofold._ops import random_draws
@@ -69,7 +70,10 @@ class SeedGenerator(Trackable):
             seed[:] = [state]
             return state + tf.constant([0, 1], tf.uint32)
         self.state._change(moved)
-        return tf.identity(seed[0])
+        of = replica.here.get().number
+        if not of:
+            return tf.identity(seed[0])
+        return tf.bitcast(tf.random.fold_in(tf.bitcast(seed[0], tf.int32), of), tf.uint32)  # a replica's own
 
     def take_back(self, seed: Any) -> None:
         """Undo a `next`, whose draw was refused, unless there was another since."""

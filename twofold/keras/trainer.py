@@ -8,6 +8,7 @@ several outputs are `compiled.py`'s, what happens at the ends of batches and epo
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,10 +16,13 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._front import replica
 
-from . import data_adapter
+from . import data_adapter, distribution
 from .compiled import CompiledLoss, CompileMetrics
+from .distribution import of_all_replicas, over_replicas
 from .layer_state import LayerState
+from .losses.loss import of_one_replica
 from .serialization import serialize_keras_object
 from .steps import StepFunction, StepFunctions, several_steps, summary_writer
 from .symbolic import traced_spec
@@ -26,7 +30,7 @@ from .symbolic import traced_spec
 __all__ = ["Trainer"]
 
 _STATE = ("_compiled", "_loss_tracker", "_compile_loss", "_compile_metrics", "optimizer", "_functions",
-          "train_function", "test_function", "predict_function")
+          "_share", "_strategy", "train_function", "test_function", "predict_function")
 
 
 class Trainer(LayerState):
@@ -53,6 +57,8 @@ class Trainer(LayerState):
     _loss_tracker: Any = None
     _compile_loss: Any = None
     _compile_metrics: Any = None
+    _strategy: Any = None  # in whose scope the model was compiled
+    _share: Any = None  # see `distribution.over_replicas`
 
     _TF_MODULE_IGNORED_PROPERTIES = frozenset({*LayerState._TF_MODULE_IGNORED_PROPERTIES, *_STATE})
 
@@ -101,11 +107,19 @@ class Trainer(LayerState):
         has_metrics = metrics is not None or weighted_metrics is not None
         own["_compile_metrics"] = CompileMetrics(metrics, weighted_metrics, names) if has_metrics else None
         own["_loss_tracker"] = metrics_module.Mean(name="loss")
+        own["_strategy"], own["_share"] = replica.scope.get(), None
+        if distribution.several(own["_strategy"]):
+            own["_share"] = tf.Variable(1.0, trainable=False, name="share")
         own["_compiled"] = {"optimizer": chosen, "loss": loss, "loss_weights": loss_weights, "metrics": metrics,
                             "weighted_metrics": weighted_metrics, "run_eagerly": bool(run_eagerly),
                             "steps_per_execution": steps_per_execution, "jit_compile": jit_compile}
         self.stop_training = False
         self._forget_functions()
+
+    @property
+    def distribute_strategy(self) -> Any:
+        """The strategy in whose scope the model was compiled (`tf.distribute`); the default one elsewhere."""
+        return tf.distribute.get_strategy() if self._strategy is None else self._strategy
 
     @property
     def compiled(self) -> bool:
@@ -205,7 +219,7 @@ class Trainer(LayerState):
         total = None
         if self._compile_loss is not None and y is not None:
             total = self._compile_loss(y, y_pred, sample_weight)
-        for extra in self.losses:
+        for extra in map(of_one_replica, self.losses):
             total = extra if total is None else total + tf.cast(extra, total.dtype)
         if total is None:
             if self._compile_loss is None:
@@ -226,11 +240,12 @@ class Trainer(LayerState):
         with tf.GradientTape() as tape:
             y_pred = self(x, training=True)
             loss = self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight)
-            self._loss_tracker.update_state(loss, sample_weight=_batch_of(x))
+            self._loss_tracker.update_state(of_all_replicas(loss), sample_weight=_batch_of(x))
             loss = self.optimizer.scale_loss(loss)
         variables = self.trainable_weights
         if variables:
-            self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+            gradients = over_replicas(tape.gradient(loss, variables), _batch_of(x), self._share)
+            self.optimizer.apply_gradients(zip(gradients, variables, strict=True), skip_gradients_aggregation=True)
         else:
             warnings.warn("The model does not have any trainable weights.", stacklevel=2)
         return self.compute_metrics(x, y, y_pred, sample_weight)
@@ -246,7 +261,7 @@ class Trainer(LayerState):
         x, y, sample_weight = data_adapter.unpack_x_y_sample_weight(data)
         y_pred = self(x, training=False)
         loss = self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False)
-        self._loss_tracker.update_state(loss, sample_weight=_batch_of(x))
+        self._loss_tracker.update_state(of_all_replicas(loss), sample_weight=_batch_of(x))
         return self.compute_metrics(x, y, y_pred, sample_weight)
 
     def predict_step(self, data: Any) -> Any:
@@ -361,7 +376,8 @@ class Trainer(LayerState):
         if validation_split and validation_data is None:
             (x, y, sample_weight), validation_data = data_adapter.train_validation_split(
                 (x, y, sample_weight), validation_split)
-        source = data_adapter.source_of(x, y, sample_weight, batch_size, shuffle, class_weight, steps_per_epoch)
+        source = self._shared(data_adapter.source_of(
+            x, y, sample_weight, batch_size, shuffle, class_weight, steps_per_epoch))
         validation = self._validation(validation_data, validation_batch_size or batch_size, validation_steps)
         group = callbacks_module.CallbackList(callbacks, model=self, add_history=True, add_progbar=_verbosity(
             verbose) != 0, verbose=_verbosity(verbose), epochs=epochs, steps=source.num_batches)
@@ -381,7 +397,7 @@ class Trainer(LayerState):
                 warnings.warn(f"Your input ran out of data; training ends before epoch {epoch + 1} of {epochs}.",
                               stacklevel=2)
                 break
-            logs = _python(last)
+            logs = self._reported(last)
             if validation is not None and _is_due(epoch, validation_freq):
                 validation.restart()
                 evaluation = self._evaluated(validation, group)
@@ -398,25 +414,46 @@ class Trainer(LayerState):
             return None
         if isinstance(data, (tuple, list)) and 1 < len(data) <= 3:
             x, y, sample_weight = data_adapter.unpack_x_y_sample_weight(tuple(data))
-            return data_adapter.source_of(x, y, sample_weight, batch_size, steps=steps)
-        return data_adapter.source_of(data, batch_size=batch_size, steps=steps)
+            return self._shared(data_adapter.source_of(x, y, sample_weight, batch_size, steps=steps))
+        return self._shared(data_adapter.source_of(data, batch_size=batch_size, steps=steps))
+
+    def _shared(self, source: Any) -> Any:
+        """A source of which this process takes its part, under a strategy of several."""
+        return distribution.SharedSource(source, self._strategy) if distribution.several(self._strategy) else source
+
+    def _reported(self, logs: Any) -> dict[str, Any]:
+        """Values to report at the end of an epoch, those of all processes together; the logs are the last step's."""
+        own = _python(logs)
+        if not distribution.several(self._strategy):
+            return own
+        distribution.sums_of_metrics(self._strategy, self.metrics)
+        distribution.means_of_statistics(self._strategy, self)
+        results = _python(self.get_metrics_result())
+        return {**own, **{name: value for name, value in results.items() if name in own or not own}}
 
     def _steps(self, kind: str, source: Any, group: Any) -> tuple[int, Any]:
         """Take the steps of an epoch; returns how many there were, and the logs of the last."""
+        with distribution.within(self._strategy):
+            return self._steps_here(kind, source, group)
+
+    def _steps_here(self, kind: str, source: Any, group: Any) -> tuple[int, Any]:
         function = self._executed(kind)
         begin, end = group.batch_hooks(kind)
         batches, count = source.epoch(), self.steps_per_execution
         own = isinstance(function, StepFunction)
         done, logs = 0, None
         if own and count == 1 and begin is None and end is None:
-            step = function.on_batch
+            step = self._stepping(kind, function.on_batch)
             for batch in batches:
-                logs = step(batch)
+                logs = step(batch) or logs
                 done += 1
                 if self.stop_training:
                     break
             return done, logs
-        run = function.on_batches if own else (lambda some: function(iter(some)))
+        together = function.on_batches if own else (lambda some: function(iter(some)))
+        run = together
+        if distribution.several(self._strategy):
+            run = functools.partial(_last, self._stepping(kind, lambda batch: together([batch])))
         for some in several_steps(batches, count):
             if begin is not None:
                 begin(done)
@@ -427,6 +464,12 @@ class Trainer(LayerState):
             if self.stop_training if kind == "train" else self.stop_evaluating:
                 break
         return done, logs
+
+    def _stepping(self, kind: str, run: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """A function that takes a step, under a strategy of several replicas also where there are no rows."""
+        if not distribution.several(self._strategy):
+            return run
+        return lambda batch: distribution.step(self, kind, run, batch)
 
     def _in_order(self, logs: dict[str, Any]) -> Any:
         """Values as a list in the order of the metrics, those of other names behind them; of one, the value."""
@@ -455,7 +498,7 @@ class Trainer(LayerState):
         from . import callbacks as callbacks_module
         _known_options(kwargs)
         self._require_compiled("evaluate")
-        source = data_adapter.source_of(x, y, sample_weight, batch_size, False, None, steps)
+        source = self._shared(data_adapter.source_of(x, y, sample_weight, batch_size, False, None, steps))
         group = callbacks_module.CallbackList(callbacks, model=self, add_history=False, add_progbar=_verbosity(
             verbose) != 0, verbose=_verbosity(verbose), epochs=1, steps=source.num_batches)
         logs = self._evaluated(source, group)
@@ -468,7 +511,7 @@ class Trainer(LayerState):
         done, logs = self._steps("test", source, group)
         if not done:
             raise ValueError("The data set is empty: there was no batch to evaluate.")
-        logs = _python(logs)
+        logs = self._reported(logs)
         group.on_test_end(logs)
         return logs
 
@@ -490,7 +533,7 @@ class Trainer(LayerState):
         """
         from . import callbacks as callbacks_module
         _known_options(kwargs)
-        source = data_adapter.source_of(x, None, None, batch_size, False, None, steps)
+        source = self._shared(data_adapter.source_of(x, None, None, batch_size, False, None, steps))
         group = callbacks_module.CallbackList(callbacks, model=self, add_history=False, add_progbar=_verbosity(
             verbose) != 0, verbose=_verbosity(verbose), epochs=1, steps=source.num_batches)
         function = self._executed("predict")
@@ -503,8 +546,9 @@ class Trainer(LayerState):
         for some in several_steps(source.epoch(), self.steps_per_execution):
             if begin is not None:
                 begin(done)
-            outputs = run(some)
-            outputs_of_steps.append(tf.nest.map_structure(np.asarray, outputs))
+            with distribution.within(self._strategy):
+                outputs = distribution.predicted(self._strategy, run, some)
+            outputs_of_steps.append(outputs)
             done += len(some)
             if end is not None:
                 end(done - 1, {"outputs": outputs})
@@ -597,3 +641,9 @@ def _known_options(kwargs: dict[str, Any]) -> None:
     unknown = set(kwargs) - {"max_queue_size", "workers", "use_multiprocessing"}
     if unknown:
         raise TypeError(f"Arguments not recognized: {sorted(unknown)}")
+
+
+def _last(step: Callable[[Any], Any], batches: Any) -> Any:
+    """The last result of steps on batches that have one."""
+    results = [step(batch) for batch in batches]
+    return next((result for result in reversed(results) if result), None)

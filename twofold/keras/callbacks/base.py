@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ..distribution import is_chief
 from ..progress import Progbar
 
 __all__ = ["Callback", "CallbackList", "History", "LambdaCallback", "ProgbarLogger"]
@@ -31,6 +32,8 @@ class Callback:
     >>> seen.losses == history.history["loss"]
     True
     """
+
+    _by_chief_alone = False  # whether it writes or shows something, which one of several processes does
 
     def __init__(self) -> None:
         self.params: dict[str, Any] = {}
@@ -116,6 +119,8 @@ class CallbackList:
         if isinstance(callbacks, CallbackList):
             callbacks = callbacks.callbacks
         listed = list(callbacks) if isinstance(callbacks, (list, tuple)) else [] if callbacks is None else [callbacks]
+        if model is not None and not is_chief(model._strategy):
+            listed, add_progbar = [c for c in listed if not c._by_chief_alone], False
         if add_progbar and not any(isinstance(c, ProgbarLogger) for c in listed):
             listed.append(ProgbarLogger())
         if add_history and not any(isinstance(c, History) for c in listed):
@@ -225,6 +230,8 @@ class LambdaCallback(Callback):
 
 class ProgbarLogger(Callback):
     """The progress bar of `fit`, `evaluate` and `predict`; it is there unless `verbose=0`."""
+
+    _by_chief_alone = True
 
     def __init__(self) -> None:
         super().__init__()

@@ -13,6 +13,7 @@ import numpy as np
 from twofold._formats import replacing as _replacing
 from twofold._formats.reading import opened, parsed_json, reads
 
+from ..distribution import from_chief, is_chief
 from .base import Callback
 from .monitors import Monitor, tell
 
@@ -39,6 +40,8 @@ class ModelCheckpoint(Monitor):
     >>> tf.keras.callbacks.ModelCheckpoint("best.weights.h5", save_weights_only=True).monitor
     'val_loss'
     """
+
+    _by_chief_alone = True
 
     def __init__(self, filepath: Any, monitor: str = "val_loss", verbose: int = 0, save_best_only: bool = False,
                  save_weights_only: bool = False, mode: str = "auto", save_freq: Any = "epoch",
@@ -140,6 +143,8 @@ class CSVLogger(Callback):
     ','
     """
 
+    _by_chief_alone = True
+
     def __init__(self, filename: Any, separator: str = ",", append: bool = False):
         super().__init__()
         self.filename, self.sep, self.append_to = os.fspath(filename), separator, append
@@ -184,7 +189,8 @@ class BackupAndRestore(Callback):
     """Keeps the state that a training needs to go on after it was interrupted.
 
     A `fit` with the same folder goes on after the last epoch that was kept: weights, the optimizer's state and the
-    number of the epoch come back. The folder is removed when the training ends.
+    number of the epoch come back. The folder is removed when the training ends. Of several processes (`tf.distribute`)
+    the first one keeps and reads it.
 
     Args:
         backup_dir: the folder.
@@ -217,9 +223,11 @@ class BackupAndRestore(Callback):
     def on_train_begin(self, logs: Any = None) -> None:
         """Restore the state that was kept."""
         self.restored_epoch = None
-        if not os.path.exists(self._file()):
+        kept = from_chief(self.model._strategy,
+                          lambda: _kept_state(self._file()) if os.path.exists(self._file()) else None)
+        if kept is None:
             return
-        about, weights, slots = _kept_state(self._file())
+        about, weights, slots = kept
         if not self.model.built:
             raise ValueError("The model to restore has no weights yet: call it, or `build` it, before `fit`.")
         self.model.set_weights(weights)
@@ -246,6 +254,9 @@ class BackupAndRestore(Callback):
             self._keep(epoch)
 
     def _keep(self, epoch: int) -> None:
+        from_chief(self.model._strategy, lambda: self._write(epoch))  # all others wait until it is there
+
+    def _write(self, epoch: int) -> None:
         os.makedirs(self.backup_dir, exist_ok=True)
         weights = self.model.get_weights()
         slots = [np.asarray(v.numpy()) for v in self.model.optimizer.variables]
@@ -257,7 +268,7 @@ class BackupAndRestore(Callback):
 
     def on_train_end(self, logs: Any = None) -> None:
         """Remove what was kept."""
-        if self.delete_checkpoint and os.path.exists(self.backup_dir):
+        if self.delete_checkpoint and is_chief(self.model._strategy) and os.path.exists(self.backup_dir):
             shutil.rmtree(self.backup_dir)
 
 

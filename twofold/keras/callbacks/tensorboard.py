@@ -63,6 +63,8 @@ class TensorBoard(Callback):
     ['train']
     """
 
+    _by_chief_alone = True
+
     def __init__(self, log_dir: Any = "logs", histogram_freq: int = 0, write_graph: bool = True,
                  write_images: bool = False, write_steps_per_second: bool = False, update_freq: Any = "epoch",
                  profile_batch: Any = 0, embeddings_freq: int = 0, embeddings_metadata: Any = None):

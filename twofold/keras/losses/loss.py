@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import twofold as tf
+from twofold._front import replica
 
 from .. import dtype_policies
 from ..call_context import get_mask
@@ -17,7 +18,8 @@ from ..configs import config_of
 from ..naming import auto_name
 from ..serialization import deserialize_keras_object, serialize_keras_object
 
-__all__ = ["Loss", "LossFunctionWrapper", "Reduction", "as_tensor", "masked_weight", "reduce_weighted", "same_rank"]
+__all__ = ["Loss", "LossFunctionWrapper", "Reduction", "as_tensor", "masked_weight", "of_one_replica",
+           "reduce_weighted", "same_rank"]
 
 
 class Reduction:
@@ -247,7 +249,13 @@ def reduce_weighted(values: Any, sample_weight: Any, mask: Any, reduction: str |
     if reduction == "sum":
         return tf.reduce_sum(values)
     if reduction == "mean_with_sample_weight" and weight is not None:
-        return tf.math.divide_no_nan(tf.reduce_sum(values), tf.reduce_sum(weight))
+        return of_one_replica(tf.math.divide_no_nan(tf.reduce_sum(values), tf.reduce_sum(weight)))
     if size:
-        return tf.reduce_mean(values)
-    return tf.math.divide_no_nan(tf.reduce_sum(values), tf.cast(tf.size(values), values.dtype))
+        return of_one_replica(tf.reduce_mean(values))
+    return of_one_replica(tf.math.divide_no_nan(tf.reduce_sum(values), tf.cast(tf.size(values), values.dtype)))
+
+
+def of_one_replica(mean: Any) -> Any:
+    """A replica's part of the mean of a loss (`tf.distribute`): gradients are summed over replicas."""
+    count = replica.here.get().of
+    return mean if count == 1 else mean / tf.constant(count, mean.dtype)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._front import replica
 from twofold._front.api import listed
 from twofold._front.together import making, together
 
@@ -233,7 +234,9 @@ class Optimizer(Slots):
 
         Args:
             grads_and_vars: pairs of a gradient (None where there is none) and a variable.
-            name, skip_gradients_aggregation, experimental_aggregate_gradients: accepted, without effect.
+            name: accepted, without effect.
+            skip_gradients_aggregation, experimental_aggregate_gradients: whether gradients are taken as they are, or
+                summed over the replicas of a strategy, where this is called in one (`tf.distribute`).
         Returns:
             The number of calls so far, an int64 variable.
         Raises:
@@ -247,7 +250,10 @@ class Optimizer(Slots):
         pairs = listed(grads_and_vars, "grads_and_vars")
         if not pairs:
             raise ValueError("No gradients provided for any variable: `grads_and_vars` is empty.")
-        self.apply([gradient for gradient, _ in pairs], [variable for _, variable in pairs])
+        gradients = [gradient for gradient, _ in pairs]
+        if replica.here.get().of > 1 and experimental_aggregate_gradients and not skip_gradients_aggregation:
+            gradients = gr.summed_over_replicas(gradients)
+        self.apply(gradients, [variable for _, variable in pairs])
         return self._iterations
 
     def apply(self, grads: Sequence[Any], trainable_variables: Sequence[tf.Variable] | None = None) -> None:

@@ -10,7 +10,7 @@ import twofold as tf
 
 from ..scalars import number
 
-__all__ = ["clip_by_global_norm", "clip_by_norm", "without_missing"]
+__all__ = ["clip_by_global_norm", "clip_by_norm", "summed_over_replicas", "without_missing"]
 
 
 def without_missing(grads: Sequence[Any], variables: Sequence[tf.Variable]) -> tuple[list[Any], list[tf.Variable]]:
@@ -37,6 +37,16 @@ def without_missing(grads: Sequence[Any], variables: Sequence[tf.Variable]) -> t
         warnings.warn(f"Gradients do not exist for variables {missing} when minimizing the loss. If you are using "
                       "`model.compile()`, did you forget to provide a `loss` argument?", stacklevel=4)
     return kept, moved
+
+
+def summed_over_replicas(grads: Sequence[Any]) -> list[Any]:
+    """Gradients, summed over the replicas of the strategy in which this is called (`tf.distribute`)."""
+    there = [n for n, gradient in enumerate(grads) if gradient is not None]
+    context: Any = tf.distribute.get_replica_context()
+    whole = list(grads)
+    for n, total in zip(there, context.all_reduce(tf.distribute.ReduceOp.SUM, [grads[n] for n in there]), strict=True):
+        whole[n] = total
+    return whole
 
 
 def clip_by_norm(gradient: Any, norm: float) -> Any:

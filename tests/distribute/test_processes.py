@@ -1,0 +1,232 @@
+"""Strategies of several processes, over MPI: sums, variables, training loops, `fit`, and how a job ends."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from distribute import mpi
+
+import twofold as tf
+
+# Sums of all sizes and dtypes, at once and compiled; their order; gradients; means; joins.
+SUMS = """
+rng = np.random.default_rng(rank)
+everybodys = [np.random.default_rng(n) for n in range(count)]
+
+def in_order(draw):
+    total = draw(everybodys[0])
+    for other in everybodys[1:]:
+        total = total + draw(other)
+    return total
+
+def replica(fn, *args):
+    return strategy.run(fn, args)
+
+def reduce(x, op="SUM"):
+    return tf.distribute.get_replica_context().all_reduce(op, x)
+
+compiled = tf.function(lambda x: strategy.run(reduce, (x,)))
+for dtype in ("float32", "float64", "float16", "int32", "complex64"):
+    for shape in ((), (1,), (3,), (0, 4), (5, 7), (60, 1001)):
+        draw = lambda rng: (rng.normal(size=shape) * 100).astype(dtype)
+        wanted = in_order(draw)
+        x = tf.constant(draw(rng), dtype)
+        for got in (replica(reduce, x), compiled(x), strategy.reduce("SUM", x, None)):
+            assert got.numpy().tobytes() == np.asarray(wanted, dtype).tobytes(), (dtype, shape)
+x = tf.constant(draw(rng))
+assert np.allclose(replica(lambda x: reduce(x, "MEAN"), x).numpy() * count, replica(reduce, x).numpy())
+a, b = replica(reduce, [tf.constant(1.0), {"b": tf.constant([rank, 2])}])
+assert a.numpy() == count and b["b"].numpy().tolist() == [sum(range(count)), 2 * count]
+
+def slope(w):
+    with tf.GradientTape() as tape:
+        tape.watch(w)
+        y = reduce(w * w) * (rank + 1.0)
+    return tape.gradient(y, w)
+for run in (slope, tf.function(slope)):
+    assert replica(run, tf.constant(3.0)).numpy() == 6.0 * sum(range(1, count + 1))
+rows = tf.reshape(tf.range((rank + 1) * 2), [rank + 1, 2])
+gathered = strategy.gather(rows, 0).numpy()
+assert gathered.tolist() == np.concatenate([np.arange((n + 1) * 2).reshape(n + 1, 2) for n in range(count)]).tolist()
+assert strategy.reduce("MEAN", tf.cast(rows, tf.float64), 0).numpy().tolist() == gathered.mean(0).tolist()
+packs = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=100)
+parts = replica(lambda *xs: tf.distribute.get_replica_context().all_reduce("SUM", xs, packs),
+                *[tf.fill([n], rank + 1.0) for n in range(40)])
+assert all(p.numpy().tolist() == [sum(range(1, count + 1))] * n for n, p in enumerate(parts))
+tell("done")
+"""
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_sums(count: int, tmp_path: Path) -> None:
+    assert mpi.told(SUMS, count, tmp_path) == ["done"] * count
+
+
+# A loop of a user's own: variables begin alike, and stay alike; dropout differs; the last batch is uneven.
+LOOP = """
+with strategy.scope():
+    w = tf.Variable(tf.random.normal([5, 3]))
+    optimizer = tf.keras.optimizers.Adam(0.05)
+    seen = tf.keras.metrics.Mean()
+x = np.random.default_rng(0).normal(size=(50, 5)).astype(np.float32)
+y = (x @ np.arange(15, dtype=np.float32).reshape(5, 3)).astype(np.float32)
+data = strategy.experimental_distribute_dataset(tf.data.Dataset.from_tensor_slices((x, y)).batch(16))
+generator = tf.random.Generator.from_seed(5)
+masks = strategy.run(lambda: tf.nn.dropout(tf.ones([64]), 0.5))
+drawn = strategy.run(tf.function(lambda: generator.normal([2])))
+
+@tf.function
+def step(inputs):
+    def one(inputs):
+        x, y = inputs
+        with tf.GradientTape() as tape:
+            each = tf.reduce_mean((x @ w - y) ** 2, 1)
+            loss = tf.nn.compute_average_loss(each, global_batch_size=16)
+        optimizer.apply_gradients([(tape.gradient(loss, w), w)])
+        return loss
+    return strategy.reduce("SUM", strategy.run(one, args=(inputs,)), axis=None)
+
+losses = [float(step(batch)) for _ in range(3) for batch in data]
+tell({"losses": losses, "w": w.numpy().tolist(), "mask": masks.numpy().tolist(), "drawn": drawn.numpy().tolist(),
+      "next": tf.random.uniform([]).numpy().item()})
+"""
+
+
+def test_a_loop(tmp_path: Path) -> None:
+    alone, = mpi.told("tf.random.set_seed(3)" + LOOP, 1, tmp_path / "one")
+    several = mpi.told("tf.random.set_seed(3)" + LOOP, 4, tmp_path / "four")
+    again = mpi.told("tf.random.set_seed(3)" + LOOP, 4, tmp_path / "again")
+    assert several == again  # to the bit
+    for one in several:
+        np.testing.assert_allclose(one["losses"], alone["losses"], rtol=1e-5)
+        assert one["w"] == several[0]["w"] and one["losses"] == several[0]["losses"] and one["next"] == alone["next"]
+    assert several[0]["mask"] == alone["mask"] and len({tuple(one["mask"]) for one in several}) == 4
+    assert several[0]["drawn"] == alone["drawn"] and len({tuple(one["drawn"]) for one in several}) == 4
+    unseeded = mpi.told(LOOP, 2, tmp_path / "unseeded")
+    assert unseeded[0]["w"] == unseeded[1]["w"] and unseeded[0]["next"] == unseeded[1]["next"]
+
+
+FIT = """
+import shutil
+tf.random.set_seed(1)
+np.random.seed(rank)
+x = np.random.default_rng(0).normal(size=(70, 6)).astype(np.float32)
+y = (x.sum(1) > 0).astype(np.int64)
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(8, "relu", kernel_regularizer="l2"), tf.keras.layers.Dense(2)])
+    model.compile(tf.keras.optimizers.Adam(0.01), tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+                  metrics=["accuracy"])
+folder = sys.argv[1]
+files = [tf.keras.callbacks.CSVLogger(f"{folder}/log{rank}.csv"),
+         tf.keras.callbacks.ModelCheckpoint(f"{folder}/at{rank}.weights.h5", save_weights_only=True)]
+history = model.fit(x, y, batch_size=16, epochs=3, shuffle=SHUFFLE, callbacks=files, validation_data=(x[:30], y[:30]),
+                    verbose=2)
+data = tf.data.Dataset.from_tensor_slices((x, y)).batch(20)
+evaluation = model.evaluate(data, verbose=0)
+more = model.fit(data, epochs=1, verbose=0)
+tell({"history": history.history, "evaluation": evaluation, "more": more.history,
+      "weights": [w.tolist() for w in model.get_weights()],
+      "outputs": model.predict(x[:33], batch_size=10, verbose=0).tolist()})
+"""
+
+
+def test_fit(tmp_path: Path) -> None:
+    program = FIT.replace("SHUFFLE", "False")
+    alone, = mpi.told(program, 1, tmp_path / "one")
+    several = mpi.told(program, 4, tmp_path / "four")
+    assert all(one == several[0] for one in several)
+    for name in ("loss", "accuracy", "val_loss", "val_accuracy"):
+        np.testing.assert_allclose(several[0]["history"][name], alone["history"][name], rtol=1e-4, err_msg=name)
+    np.testing.assert_allclose(several[0]["evaluation"], alone["evaluation"], rtol=1e-4)
+    np.testing.assert_allclose(several[0]["more"]["loss"], alone["more"]["loss"], rtol=1e-4)
+    np.testing.assert_allclose(several[0]["outputs"], alone["outputs"], rtol=1e-3, atol=1e-5)
+    written = sorted(path.name for path in (tmp_path / "four").iterdir() if path.suffix in (".csv", ".h5"))
+    assert written == ["at0.weights.h5", "log0.csv"]
+
+
+def test_fit_shuffles_alike(tmp_path: Path) -> None:
+    several = mpi.told(FIT.replace("SHUFFLE", "True"), 2, tmp_path)
+    assert several[0] == several[1]
+
+
+def test_an_error_ends_the_job(tmp_path: Path) -> None:
+    done = mpi.run("""
+    if rank == 1:
+        raise ValueError("this one fails")
+    strategy.reduce("SUM", tf.constant(1.0), None)
+    """, 2, tmp_path)
+    assert done.returncode != 0
+    assert "ValueError: this one fails" in done.stderr and "process 1 of 2 ended with the error above" in done.stderr
+
+
+def test_a_killed_process_ends_the_job(tmp_path: Path) -> None:
+    done = mpi.run("""
+    import signal
+    strategy.reduce("SUM", tf.constant(1.0), None)
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    strategy.reduce("SUM", tf.constant(1.0), None)
+    """, 4, tmp_path)
+    assert done.returncode != 0
+
+
+BACKUP = """
+x = np.random.default_rng(0).normal(size=(64, 4)).astype(np.float32)
+y = x.sum(1, keepdims=True)
+tf.random.set_seed(2)
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input([4]), tf.keras.layers.Dense(1)])
+    model.compile(tf.keras.optimizers.Adam(0.05), "mse")
+
+class Dies(tf.keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch == 3 and rank == 1 and os.environ.get("DIES"):
+            os.kill(os.getpid(), 9)
+backup = tf.keras.callbacks.BackupAndRestore(os.path.join(os.path.dirname(sys.argv[1]), "kept"))
+history = model.fit(x, y, batch_size=16, epochs=6, shuffle=False, verbose=0, callbacks=[backup, Dies()])
+tell({"loss": history.history["loss"], "weights": [w.tolist() for w in model.get_weights()]})
+"""
+
+
+def test_a_training_goes_on_after_a_process_was_lost(tmp_path: Path) -> None:
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "lost").mkdir()
+    whole = mpi.told(BACKUP, 2, tmp_path / "whole" / "run")
+    done = mpi.run(BACKUP, 2, tmp_path / "lost" / "run", environment={"DIES": "1"})
+    assert done.returncode != 0 and (tmp_path / "lost" / "kept").exists()
+    later = mpi.told(BACKUP, 2, tmp_path / "lost" / "run")
+    assert later[0]["loss"] == whole[0]["loss"][3:] and later[0]["weights"] == whole[0]["weights"]
+    assert not (tmp_path / "lost" / "kept").exists()
+
+
+def test_explain_shows_the_reduction(tmp_path: Path) -> None:
+    text, _ = mpi.told("""
+    import io
+    w = tf.Variable(2.0)
+    @tf.function
+    def step(x):
+        return strategy.run(lambda x: tf.distribute.get_replica_context().all_reduce("SUM", x * w), (x,))
+    step(tf.constant([1.0]))
+    out = io.StringIO()
+    step.explain(tf.constant([1.0]), file=out)
+    tell(out.getvalue())
+    """, 2, tmp_path)
+    assert "collective_all_reduce" in text
+
+
+def test_without_mpiexec_there_is_one_replica() -> None:
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    assert strategy.num_replicas_in_sync == 1
+    assert json.dumps(strategy.run(lambda: 3)) == "3"
+
+
+def test_the_example(tmp_path: Path) -> None:
+    done = mpi.example("digits_mpi.py", tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    processes, accuracy = re.search(r"(\d+) processes, accuracy ([\d.]+)", done.stdout).groups()  # type: ignore[union-attr]
+    assert processes == "4" and float(accuracy) > 0.97
+    assert done.stdout.count("Epoch 20/20") == 1  # by the first process

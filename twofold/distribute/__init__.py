@@ -1,0 +1,30 @@
+"""`tf.distribute`: one program as several replicas, in processes that MPI connects.
+
+A strategy says which replicas there are; `run` calls a function for each, `reduce` makes one value of theirs.
+"""
+
+from __future__ import annotations
+
+from twofold._front.namespace import publish
+
+from . import cluster_resolver, experimental
+from ._context import get_replica_context, get_strategy, has_strategy, in_cross_replica_context
+from ._datasets import DistributedDataset, InputContext, InputOptions
+from ._replica import ReplicaContext
+from ._strategy import (
+    MultiWorkerMirroredStrategy,
+    OneDeviceStrategy,
+    RunOptions,
+    Strategy,
+    StrategyExtended,
+    experimental_set_strategy,
+)
+from ._values import DistributedValues, ReduceOp
+from .experimental import ParameterServerStrategy, TPUStrategy
+
+__all__ = ["DistributedDataset", "DistributedValues", "InputContext", "InputOptions", "MultiWorkerMirroredStrategy",
+           "OneDeviceStrategy", "ParameterServerStrategy", "ReduceOp", "ReplicaContext", "RunOptions", "Strategy",
+           "StrategyExtended", "TPUStrategy", "cluster_resolver", "experimental", "experimental_set_strategy",
+           "get_replica_context", "get_strategy", "has_strategy", "in_cross_replica_context"]
+
+publish(__name__)

@@ -1,0 +1,157 @@
+"""Where a program is: which strategy holds, and whether code runs for all replicas or for one of them.
+
+Outside of any strategy the default one holds, of one replica, and code runs in it. In `strategy.scope()` code runs for
+all replicas at once (the cross-replica context); in what `strategy.run` calls, for one. Replicas of one process run in
+threads, and meet where they exchange something (`Meeting`). Strategies are `_strategy.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+from twofold._front.together import locks
+
+__all__ = ["Left", "Meeting", "Place", "get_replica_context", "get_strategy", "has_strategy",
+           "in_cross_replica_context"]
+
+
+class Place(NamedTuple):
+    """A strategy, and the replica that code runs for; None where it runs for all."""
+
+    strategy: Any
+    replica: Any
+
+
+class Meeting:
+    """Where the replicas of a process exchange values: each comes with one, and gets what is made of all.
+
+    While a function is traced replicas run in turns, since a trace is no place for several threads: one goes on until
+    it comes to a meeting, or ends, and then the next.
+
+    Args:
+        count: how many replicas there are.
+        trace: in which they begin; with one they run in turns.
+    """
+
+    def __init__(self, count: int, trace: Any) -> None:
+        self.trace = trace
+        self._values: list[Any] = [None] * count
+        self._turn = locks.Condition()
+        self._next = -1 if trace is None else 0
+        self._count, self._here, self._round = count, 0, 0
+        self._result: Any = None
+        self.error: BaseException | None = None
+
+    def begin(self, number: int) -> None:
+        """Waits for a replica's first turn."""
+        with self._turn:
+            self._turn.wait_for(lambda: self._next in (-1, number) or self.error is not None)
+            self._fail()
+
+    def join(self, number: int, value: Any, combine: Callable[[list[Any]], Any]) -> Any:
+        """What `combine` gives for the values of all replicas, of which the last one to come calls it.
+
+        Args:
+            number: of the replica in this process.
+        Raises:
+            RuntimeError: another replica has failed, or ended without coming here.
+        """
+        with self._turn:
+            self._fail()
+            self._values[number] = value
+            self._here += 1
+            this = self._round
+            if self._here == self._count:
+                values, self._values = self._values, [None] * self._count
+                try:
+                    self._result = combine(values)
+                except BaseException as error:
+                    self.fail(error)
+                    raise
+                self._here, self._round = 0, this + 1
+            if self._next != -1:
+                self._next = (number + 1) % self._count
+            self._turn.notify_all()
+            self._turn.wait_for(lambda: self.error is not None or (
+                self._round != this and self._next in (-1, number)))
+            self._fail()
+            return self._result
+
+    def end(self, number: int) -> None:
+        """A replica has ended; the others must not wait for it."""
+        with self._turn:
+            if self._next != -1:
+                self._next = number + 1
+            if self._here:
+                self.fail(RuntimeError(f"Replica {number} ended, while others wait for it to reduce a value: all "
+                                       "replicas must come to the same reductions in the same order."))
+            self._turn.notify_all()
+
+    def fail(self, error: BaseException) -> None:
+        """Ends the wait of all replicas."""
+        with self._turn:
+            self.error = self.error or error
+            self._turn.notify_all()
+
+    def _fail(self) -> None:
+        if self.error is not None:
+            raise Left from self.error
+
+
+class Left(RuntimeError):
+    """Another replica has failed, whose error is that of all."""
+
+
+def _here() -> Place:
+    """Where this context is."""
+    place = _place.get()
+    return _outside[-1] if place is None else place
+
+
+_place: ContextVar[Place | None] = ContextVar("place_in_strategy", default=None)
+_outside: list[Place] = []  # outside of any scope: of the default strategy, in its one replica
+
+
+def get_strategy() -> Any:
+    """The strategy that holds here: the default one, of one replica, outside of any scope.
+
+    >>> import twofold as tf
+    >>> tf.distribute.get_strategy().num_replicas_in_sync
+    1
+    """
+    return _here().strategy
+
+
+def has_strategy() -> bool:
+    """Whether a strategy other than the default one holds here.
+
+    >>> import twofold as tf
+    >>> with tf.distribute.OneDeviceStrategy("/cpu:0").scope():
+    ...     print(tf.distribute.has_strategy())
+    True
+    """
+    place = _place.get()
+    return place is not None and not place.strategy._is_default
+
+
+def get_replica_context() -> Any:
+    """The replica that code runs for; None where it runs for all, as in a strategy's scope.
+
+    >>> import twofold as tf
+    >>> with tf.distribute.OneDeviceStrategy("/cpu:0").scope():
+    ...     print(tf.distribute.get_replica_context())
+    None
+    """
+    return _here().replica
+
+
+def in_cross_replica_context() -> bool:
+    """Whether code runs for all replicas at once, as in a strategy's scope.
+
+    >>> import twofold as tf
+    >>> tf.distribute.in_cross_replica_context()
+    False
+    """
+    return _here().replica is None

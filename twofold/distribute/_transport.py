@@ -1,0 +1,170 @@
+"""How the processes of a program exchange tensors: by MPI, in one order of additions.
+
+A `Group` is what processes share who run one program. Sums are taken in the order of the replicas' numbers, whatever
+the transport and the number of processes, so that they have the same bits each time. Where a pack is large, each
+process gets its part of all packs, sums that, and gives the result to all: every byte is sent twice, as in a ring (R.
+Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication Operations in MPICH", 2005). What is
+summed and when is `_collective.py`'s.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from twofold._front.together import locks
+
+__all__ = ["Group", "MpiGroup", "alone", "world"]
+
+_SMALL = 1 << 15  # bytes of a pack that each process gets from all others: one exchange is quicker than two
+
+Add = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+class Group:
+    """The processes of a program: here, one.
+
+    Attributes:
+        rank: the number of this process, from 0.
+        size: how many there are.
+    """
+
+    rank, size = 0, 1
+
+    def sum(self, rows: np.ndarray, add: Add) -> np.ndarray:
+        """The sum of the rows of all processes, those of the first process first.
+
+        Args:
+            rows: C-contiguous, a row for each replica of this process, as many in each.
+            add: adds two arrays.
+        """
+        return functools.reduce(add, rows)
+
+    def gather(self, value: np.ndarray) -> list[np.ndarray]:
+        """The arrays of all processes, of one dtype and rank, in the order of their numbers."""
+        return [value]
+
+    def broadcast(self, value: Any) -> Any:
+        """What the first process has, an array or anything that pickles between the program's own processes."""
+        return value
+
+    def barrier(self) -> None:
+        """Waits for all processes."""
+
+
+alone = Group()
+
+
+class MpiGroup(Group):
+    """The processes of an MPI communicator.
+
+    Args:
+        communicator: of `mpi4py.MPI`.
+    """
+
+    def __init__(self, communicator: Any) -> None:
+        self._comm = communicator.Dup()
+        self.rank, self.size = communicator.Get_rank(), communicator.Get_size()
+        self._lock = locks.RLock()
+
+    def sum(self, rows: np.ndarray, add: Add) -> np.ndarray:
+        with self._lock:
+            return self._all(rows, add) if rows.nbytes <= _SMALL or self.size == 1 else self._in_parts(rows, add)
+
+    def _all(self, rows: np.ndarray, add: Add) -> np.ndarray:
+        """The sum, of which each process adds all up."""
+        from mpi4py import MPI
+        everything = np.empty((self.size, *rows.shape), rows.dtype)
+        self._comm.Allgather([_bytes(rows), MPI.BYTE], [_bytes(everything), MPI.BYTE])
+        return functools.reduce(add, everything.reshape(self.size * rows.shape[0], rows.shape[1]))
+
+    def _in_parts(self, rows: np.ndarray, add: Add) -> np.ndarray:
+        """The sum, of which each process adds a part up."""
+        from mpi4py import MPI
+        local, length = rows.shape
+        bounds = [length * n // self.size for n in range(self.size + 1)]
+        parts = [np.ascontiguousarray(rows[:, a:b]) for a, b in zip(bounds, bounds[1:], strict=False)]
+        sent = np.concatenate([_bytes(part) for part in parts])
+        own = bounds[self.rank + 1] - bounds[self.rank]
+        received = np.empty((self.size, local, own), rows.dtype)
+        self._comm.Alltoallv([sent, [part.nbytes for part in parts], MPI.BYTE],
+                             [_bytes(received), [received[0].nbytes] * self.size, MPI.BYTE])
+        total = functools.reduce(add, received.reshape(self.size * local, own))
+        out = np.empty(length, rows.dtype)
+        counts = [(b - a) * rows.itemsize for a, b in zip(bounds, bounds[1:], strict=False)]
+        self._comm.Allgatherv([_bytes(total), MPI.BYTE], [_bytes(out), counts, MPI.BYTE])
+        return out
+
+    def gather(self, value: np.ndarray) -> list[np.ndarray]:
+        from mpi4py import MPI
+        with self._lock:
+            shapes = self._comm.allgather(value.shape)
+            arrays = [np.empty(shape, value.dtype) for shape in shapes]
+            counts = [array.nbytes for array in arrays]
+            flat = np.empty(sum(counts), np.uint8)
+            self._comm.Allgatherv([_bytes(np.ascontiguousarray(value)), MPI.BYTE], [flat, counts, MPI.BYTE])
+            ends = np.cumsum(counts)
+            return [flat[end - count:end].view(value.dtype).reshape(shape)
+                    for end, count, shape in zip(ends, counts, shapes, strict=True)]
+
+    def broadcast(self, value: Any) -> Any:
+        from mpi4py import MPI
+        with self._lock:
+            if not isinstance(value, np.ndarray) or value.dtype.hasobject:
+                return self._comm.bcast(value)
+            out = np.array(value, order="C")
+            self._comm.Bcast([_bytes(out), MPI.BYTE])
+            return out
+
+    def barrier(self) -> None:
+        with self._lock:
+            self._comm.Barrier()
+
+    def end_job(self) -> None:
+        """Ends all processes at once."""
+        self._comm.Abort(1)
+
+
+def _bytes(array: np.ndarray) -> np.ndarray:
+    """The memory of a C-contiguous array, as MPI takes it whatever the dtype."""
+    return array.reshape(-1).view(np.uint8) if array.size else np.empty(0, np.uint8)
+
+
+@functools.cache
+def world() -> Group:
+    """All processes that `mpiexec` has started, or this one alone.
+
+    An error that ends one of them ends all: the others would wait for it.
+
+    Raises:
+        ImportError: there is no mpi4py.
+    """
+    try:
+        from mpi4py import MPI
+    except ImportError as error:
+        raise ImportError("Programs of several processes need mpi4py, and an MPI library: pip install 'twofold[mpi]'."
+                          ) from error
+    if MPI.COMM_WORLD.Get_size() == 1:
+        return alone
+    group = MpiGroup(MPI.COMM_WORLD)
+    _end_all_on_errors(group)
+    return group
+
+
+def _end_all_on_errors(group: MpiGroup) -> None:
+    """Has an error that nobody catches end the job, after it was shown with the number of its process."""
+    before = sys.excepthook
+
+    def ended(kind: Any, error: Any, trace: Any) -> None:
+        try:
+            before(kind, error, trace)
+            sys.stderr.write(f"twofold: process {group.rank} of {group.size} ended with the error above, and with it "
+                             "the job.\n")
+            sys.stderr.flush()
+        finally:
+            group.end_job()
+    sys.excepthook = ended

@@ -1,0 +1,186 @@
+"""Models under a strategy of several processes: who takes which rows, and what becomes one over all of them.
+
+Each process runs the same program. A batch is one of all replicas: each takes its rows, and gradients are weighted by
+how many these are, so that a step moves weights as one process does with the whole batch. What metrics have counted is
+summed when it is reported; statistics of layers become their mean then. The strategies are `twofold/distribute`'s.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import twofold as tf
+from twofold._front import iteration as engine
+from twofold._front import replica
+
+from .data_adapter import Source
+
+__all__ = ["SharedSource", "agreed", "from_chief", "is_chief", "means_of_statistics", "of_all_replicas",
+           "over_replicas", "predicted", "several", "step", "sums_of_metrics", "within"]
+
+
+def several(strategy: Any) -> bool:
+    """Whether a strategy, or None, has more than one replica."""
+    return strategy is not None and strategy.num_replicas_in_sync > 1
+
+
+def is_chief(strategy: Any) -> bool:
+    """Whether this process writes files and shows progress."""
+    return strategy is None or bool(strategy.extended.should_checkpoint)
+
+
+def within(strategy: Any) -> contextlib.AbstractContextManager[Any]:
+    """A block that runs for this process's replica."""
+    return strategy._replica(0, None) if several(strategy) else contextlib.nullcontext()
+
+
+def from_chief(strategy: Any, make: Callable[[], Any]) -> Any:
+    """What `make` gives in the first process, in all."""
+    if not several(strategy):
+        return make()
+    return strategy._group.broadcast(make() if is_chief(strategy) else None)
+
+
+def agreed(strategy: Any, array: np.ndarray) -> np.ndarray:
+    """What the first process has, in all."""
+    return np.asarray(strategy._group.broadcast(array)) if several(strategy) else array
+
+
+class Idle:
+    """What a replica gets that has no rows of a batch: one of another's, which is not to count.
+
+    Args:
+        data: a batch of one row.
+    """
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+
+
+def step(model: Any, kind: str, run: Callable[[Any], Any], batch: Any) -> Any:
+    """A step on a batch, or one that comes along without rows: None then.
+
+    Args:
+        kind: "train" or "test".
+        run: takes the step.
+    """
+    if not isinstance(batch, Idle):
+        return run(batch)
+    if kind == "train":  # others wait for the gradients
+        states = [*model.non_trainable_weights, *(v for metric in model.metrics for v in metric.variables)]
+        before = [v.value() for v in states]
+        model._share.assign(0.0)
+        try:
+            run(batch.data)
+        finally:
+            model._share.assign(1.0)
+            for variable, value in zip(states, before, strict=False):  # metrics may have been built meanwhile
+                variable.assign(value)
+    return None
+
+
+class SharedSource(Source):
+    """This process's rows of the batches of a source.
+
+    Args:
+        source: gives the same batches in all processes.
+        strategy: has one replica in each of them.
+    """
+
+    def __init__(self, source: Source, strategy: Any) -> None:
+        self._source, self._strategy = source, strategy
+        self.num_batches, self.batch_size = source.num_batches, source.batch_size
+        source.agree = lambda order: agreed(strategy, order)
+
+    def epoch(self) -> Iterator[Any]:
+        """The parts of the batches of the next epoch."""
+        from twofold.distribute import _datasets as datasets
+        count, number = self._strategy.num_replicas_in_sync, self._strategy._group.rank
+        for batch in self._source.epoch():
+            part = datasets.part_of(batch, number, count)
+            yield part if rows_of(part) else Idle(datasets.part_of(batch, 0, rows_of(batch)))
+
+    def restart(self) -> None:
+        """Let the next epoch begin with the first batch."""
+        self._source.restart()
+
+    def on_epoch_begin(self) -> None:
+        """Told before an epoch."""
+        self._source.on_epoch_begin()
+
+    def on_epoch_end(self) -> None:
+        """Told after an epoch."""
+        self._source.on_epoch_end()
+
+
+def rows_of(batch: Any) -> int:
+    """How many samples a batch of tensors has."""
+    leaves = [leaf for leaf in tf.nest.flatten(batch) if leaf is not None and len(leaf.shape)]
+    return int(leaves[0].shape[0]) if leaves else 1
+
+
+def of_all_replicas(loss: Any) -> Any:
+    """The loss of a replica's rows, from its part of the loss of all."""
+    count = replica.here.get().of
+    return loss if count == 1 else loss * tf.constant(count, loss.dtype)
+
+
+def over_replicas(gradients: Sequence[Any], rows: Any, share: Any) -> list[Any]:
+    """Gradients of the loss of all samples, from those of each replica's part of it.
+
+    Args:
+        gradients: None where there is none, in the same places in all replicas.
+        rows: how many samples this replica had, a scalar; None for as many as the others.
+        share: 0 where they are not to count (`Idle`), else 1.
+    """
+    count = replica.here.get().of
+    if count == 1:
+        return list(gradients)
+    there = [n for n, gradient in enumerate(gradients) if gradient is not None]
+    own = tf.identity(share) if rows is None else tf.cast(rows, tf.float32) * share
+    weighted = [tensor * tf.cast(own * count, tensor.dtype) for n in there
+                for tensor in [tf.convert_to_tensor(gradients[n])]]
+    context: Any = tf.distribute.get_replica_context()
+    *totals, all_rows = context.all_reduce(tf.distribute.ReduceOp.SUM, [*weighted, own])
+    whole: list[Any] = list(gradients)
+    for n, total in zip(there, totals, strict=True):
+        whole[n] = total / tf.cast(all_rows, total.dtype)
+    return whole
+
+
+def sums_of_metrics(strategy: Any, metrics: Sequence[Any]) -> None:
+    """Gives metrics the sums of what all processes have counted."""
+    _reduce(strategy, tf.distribute.ReduceOp.SUM, [v for metric in metrics for v in metric.variables])
+
+
+def means_of_statistics(strategy: Any, model: Any) -> None:
+    """Gives weights that are not trained, such as moving averages, their mean over all processes."""
+    _reduce(strategy, tf.distribute.ReduceOp.MEAN, [v for v in model.non_trainable_weights if v.dtype.is_floating])
+
+
+def _reduce(strategy: Any, kind: Any, variables: Sequence[Any]) -> None:
+    own = list({id(v): v for v in variables}.values())
+    if several(strategy) and own:
+        for variable, value in zip(own, strategy.reduce(kind, [v.value() for v in own], None), strict=True):
+            variable.assign(value)
+
+
+def predicted(strategy: Any, run: Callable[[Any], Any], batches: Sequence[Any]) -> Any:
+    """The outputs for batches, of all processes, in the order of the rows, as arrays.
+
+    Args:
+        run: gives this process's.
+    """
+    if not several(strategy):
+        return tf.nest.map_structure(np.asarray, run(batches))
+    joined = []
+    for batch in batches:
+        outputs = tf.nest.map_structure(engine.array_of, run([batch.data if isinstance(batch, Idle) else batch]))
+        if isinstance(batch, Idle):
+            outputs = tf.nest.map_structure(lambda output: output[:0], outputs)
+        joined.append(tf.nest.map_structure(lambda output: np.concatenate(strategy._group.gather(output)), outputs))
+    return tf.nest.map_structure(lambda *parts: np.concatenate(parts), *joined)
