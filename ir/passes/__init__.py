@@ -23,7 +23,7 @@ __all__ = ["Trace", "checking", "optimise"]
 Trace = Callable[[str, g.Graph, bool, float], None]
 
 _ROUNDS = 4
-_LARGE = 400  # nodes from which graphs are verified once, behind all passes: it takes longer than the passes do
+_LARGE = 100  # nodes from which graphs are verified once, behind all passes: it takes longer than the passes do
 # Whether `optimise` verifies the graph before the first pass and after each one. The tests switch it on, for themselves
 # and for the processes they start.
 checking = [os.environ.get("TWOFOLD_VERIFY") == "1"]

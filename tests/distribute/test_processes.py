@@ -57,6 +57,16 @@ packs = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=100)
 parts = replica(lambda *xs: tf.distribute.get_replica_context().all_reduce("SUM", xs, packs),
                 *[tf.fill([n], rank + 1.0) for n in range(40)])
 assert all(p.numpy().tolist() == [sum(range(1, count + 1))] * n for n, p in enumerate(parts))
+
+@tf.function
+def anywhere(x):
+    context = tf.distribute.get_replica_context()
+    return x if context is None else context.all_reduce("SUM", x)
+
+for _ in range(3):  # a trace in a replica, and one for all of them
+    assert replica(anywhere, tf.constant(1.0)).numpy() == count and anywhere(tf.constant(1.0)).numpy() == 1.0
+    with strategy.scope():
+        assert anywhere(tf.constant(1.0)).numpy() == 1.0
 tell("done")
 """
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from twofold._front import replica
 from twofold._front.scopes import variable_creator_scope
+from twofold.ir import surroundings
 
 from . import _collective as collective
 from ._context import Meeting, Place, _place
@@ -104,6 +105,8 @@ class ReplicaContext:
             stack.callback(_place.reset, place)
             here = replica.here.set(replica.Replica(self._id, self.num_replicas_in_sync))
             stack.callback(replica.here.reset, here)
+            if self.num_replicas_in_sync > 1:  # a function that is called here and elsewhere has a trace for each
+                stack.enter_context(surroundings.within(replica=(self._id, self.num_replicas_in_sync)))
             if self._strategy._group.size > 1:
                 stack.enter_context(variable_creator_scope(self._strategy._create))
             self._entered = stack.pop_all()
