@@ -72,7 +72,9 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         initial_value: the first value: anything that converts to a tensor, or a function of no arguments.
         trainable: whether gradient tapes watch it by themselves; by default those of float and complex dtype.
         validate_shape: whether the shape is fixed by the initial value.
-        caching_device, variable_def, import_scope, synchronization, aggregation: accepted, without effect.
+        caching_device, variable_def, import_scope: accepted, without effect.
+        synchronization, aggregation: in the scope of a strategy of several replicas in one process
+            (`tf.distribute.MirroredStrategy`), when the replicas' copies become equal, and how; else without effect.
         name: its name; `.name` adds ":0".
         dtype: the dtype to convert the initial value to.
         constraint: a function of the value, which optimizers apply after an update.

@@ -20,14 +20,16 @@ if TYPE_CHECKING:
     from .cuda_device import Gpu
 
 __all__ = ["PhysicalDevice", "LogicalDevice", "Request", "details", "device", "full_name", "log_placement",
-           "logs_placement", "logical_devices", "memory_info", "number_of", "physical_devices", "placed", "require_gpu",
-           "requested", "reset_memory_stats", "soft_placement", "set_soft_placement", "when_asked", "FULL_NAME"]
+           "logical_cpus", "logical_devices", "logs_placement", "memory_info", "number_of", "physical_devices",
+           "placed", "require_gpu", "requested", "reset_memory_stats", "set_logical_cpus", "soft_placement",
+           "set_soft_placement", "when_asked", "FULL_NAME"]
 
 _TASK = "/job:localhost/replica:0/task:0"
 FULL_NAME = f"{_TASK}/device:CPU:0"
 _NAME = re.compile(r"(?:/job:\w+)?(?:/replica:\d+)?(?:/task:\d+)?/?(?:device:)?"
                    r"(?P<kind>cpu|gpu)(?::(?P<index>\d+|\*))?", re.IGNORECASE)
 _soft = True
+_cpus = 1  # that programs may name: parts of the one that there is
 _logged = False  # whether it is told where what runs
 _starters: list[Callable[[], None]] = []
 
@@ -73,8 +75,21 @@ def physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
 
 def logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     """The devices that programs may name, all or of one type."""
-    return [LogicalDevice(d.name.replace("physical_device", "device"), d.device_type)
-            for d in physical_devices(device_type)]
+    devices = [LogicalDevice(d.name.replace("physical_device", "device"), d.device_type)
+               for d in physical_devices(device_type)]
+    more = range(1, _cpus) if device_type is None or device_type.upper() == "CPU" else ()
+    return [*devices[:1], *[LogicalDevice(f"/device:CPU:{n}", "CPU") for n in more], *devices[1:]]
+
+
+def logical_cpus() -> int:
+    """How many CPUs programs may name."""
+    return _cpus
+
+
+def set_logical_cpus(count: int) -> None:
+    """Sets how many CPUs programs may name; all of them are the same processor and memory."""
+    global _cpus
+    _cpus = count
 
 
 def soft_placement() -> bool:
@@ -164,9 +179,9 @@ def _checked(name: str) -> Request:
         ValueError: the name is malformed. RuntimeError: the device is missing and soft placement is off.
     """
     kind, index = parse(name)
-    have = len(physical_devices(kind))
+    have = _cpus if kind == "CPU" else len(physical_devices(kind))
     if index < have:
-        return Request(kind, index)
+        return Request(kind, 0 if kind == "CPU" else index)
     if not _soft:
         raise RuntimeError(f"{name} unknown device: this machine has {have} of type {kind}.")
     return Request("CPU", 0)

@@ -11,13 +11,64 @@ from twofold.tracer import options
 from ._front.api import public
 
 __all__ = ["list_physical_devices", "list_logical_devices", "get_visible_devices", "set_soft_device_placement",
-           "get_soft_device_placement", "run_functions_eagerly", "functions_run_eagerly", "threading", "experimental"]
+           "get_soft_device_placement", "run_functions_eagerly", "functions_run_eagerly", "threading", "experimental",
+           "LogicalDeviceConfiguration", "get_logical_device_configuration", "set_logical_device_configuration"]
 
 list_physical_devices = public(devices.physical_devices)
 list_logical_devices = public(devices.logical_devices)
 get_soft_device_placement = public(devices.soft_placement)
 set_soft_device_placement = public(devices.set_soft_placement)
 get_visible_devices = list_physical_devices
+
+
+class LogicalDeviceConfiguration:
+    """A part of a device, as `set_logical_device_configuration` takes it.
+
+    Args:
+        memory_limit, experimental_priority, experimental_device_ordinal: accepted, without effect.
+    """
+
+    def __init__(self, memory_limit: int | None = None, experimental_priority: int | None = None,
+                 experimental_device_ordinal: int | None = None) -> None:
+        self.memory_limit, self.experimental_priority = memory_limit, experimental_priority
+        self.experimental_device_ordinal = experimental_device_ordinal
+
+
+@public
+def set_logical_device_configuration(device: Any, logical_devices: Any) -> None:
+    """Has a CPU appear as several, so that programs for several devices can be tried.
+
+    They share the processor's cores and memory: tensors of all of them lie on "CPU:0".
+
+    Args:
+        device: of `list_physical_devices("CPU")`.
+        logical_devices: a `LogicalDeviceConfiguration` for each.
+    Raises:
+        ValueError: the device is no CPU, or there is no configuration.
+
+    >>> import twofold as tf
+    >>> cpu, = tf.config.list_physical_devices("CPU")
+    >>> tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    >>> [device.name for device in tf.config.list_logical_devices("CPU")]
+    ['/device:CPU:0', '/device:CPU:1']
+    >>> tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()])
+    """
+    if getattr(device, "device_type", None) != "CPU":
+        raise ValueError(f"Only a CPU can appear as several devices here; got {device!r}.")
+    if not logical_devices:
+        raise ValueError("set_logical_device_configuration: logical_devices must name at least one device.")
+    devices.set_logical_cpus(len(logical_devices))
+
+
+@public
+def get_logical_device_configuration(device: Any) -> list[LogicalDeviceConfiguration] | None:
+    """The parts that a device appears as; None where it is one.
+
+    Args:
+        device: of `list_physical_devices`.
+    """
+    count = devices.logical_cpus() if getattr(device, "device_type", None) == "CPU" else 1
+    return None if count == 1 else [LogicalDeviceConfiguration() for _ in range(count)]
 
 
 @public

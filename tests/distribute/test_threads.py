@@ -1,4 +1,4 @@
-"""Replicas of one process, which run in threads and meet: op by op, traced together, and each by a compiled function."""
+"""Replicas of one process, which run in threads and meet: op by op, traced together, and each by a function."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def test_reductions_of_replicas_that_are_traced_together(strategy: Any) -> None:
     @tf.function
     def step(x: Any) -> Any:
         sums, numbers = strategy.run(one, (x,))
-        return strategy.reduce("SUM", sums, None), [tf.constant(n) for n in strategy.experimental_local_results(numbers)]
+        return strategy.reduce("SUM", sums, None), [
+            tf.constant(n) for n in strategy.experimental_local_results(numbers)]
     total, numbers = step(tf.constant(2.0))
     assert float(total) == COUNT * 2.0 * sum(range(COUNT)) and [int(n) for n in numbers] == list(range(COUNT))
 
@@ -66,7 +67,8 @@ def test_gradients_pass(strategy: Any, way: str) -> None:
             y = context().all_reduce("SUM", x * x) * (context().replica_id_in_sync_group + 1.0)
         return tape.gradient(y, x)
     slopes = WAYS[way](strategy, slope, (parts(strategy, lambda n: tf.constant(n + 1.0)),))
-    assert [float(s) for s in strategy.experimental_local_results(slopes)] == [2.0 * (n + 1) * 6.0 for n in range(COUNT)]
+    assert [float(s) for s in strategy.experimental_local_results(slopes)] == [
+        2.0 * (n + 1) * 6.0 for n in range(COUNT)]
 
 
 def test_joins_and_merges(strategy: Any) -> None:

@@ -3,10 +3,12 @@ random numbers, losses, optimizers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-__all__ = ["Replica", "here", "scope"]
+__all__ = ["Replica", "alike", "assigning_alike", "here", "scope"]
 
 
 class Replica(NamedTuple):
@@ -20,3 +22,16 @@ class Replica(NamedTuple):
 here: ContextVar[Replica] = ContextVar("replica", default=Replica(0, 1))  # noqa: B039 - it cannot be changed
 #: the strategy in whose scope this context is, or None
 scope: ContextVar[Any] = ContextVar("strategy_scope", default=None)
+#: see `assigning_alike`
+alike: ContextVar[bool] = ContextVar("assigned_alike", default=False)
+
+
+@contextmanager
+def assigning_alike() -> Iterator[None]:
+    """A block in which what a replica assigns is its own affair, as what all assign alike after gradients were summed:
+    it is not reduced over replicas."""
+    token = alike.set(True)
+    try:
+        yield
+    finally:
+        alike.reset(token)

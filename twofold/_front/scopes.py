@@ -43,7 +43,7 @@ class AggregationMethod:
 
 
 class VariableAggregation(enum.Enum):
-    """What becomes of the updates of a variable's copies; there are no copies."""
+    """What becomes of what replicas assign to a variable (`tf.distribute`)."""
 
     NONE = 0
     SUM = 1
@@ -52,7 +52,7 @@ class VariableAggregation(enum.Enum):
 
 
 class VariableSynchronization(enum.Enum):
-    """When copies of a variable become equal; there are no copies."""
+    """When the copies of a variable become equal (`tf.distribute`)."""
 
     AUTO = 0
     NONE = 1

@@ -12,6 +12,7 @@ from ._context import get_replica_context, get_strategy, has_strategy, in_cross_
 from ._datasets import DistributedDataset, InputContext, InputOptions
 from ._replica import ReplicaContext
 from ._strategy import (
+    MirroredStrategy,
     MultiWorkerMirroredStrategy,
     OneDeviceStrategy,
     RunOptions,
@@ -22,7 +23,8 @@ from ._strategy import (
 from ._values import DistributedValues, ReduceOp
 from .experimental import ParameterServerStrategy, TPUStrategy
 
-__all__ = ["DistributedDataset", "DistributedValues", "InputContext", "InputOptions", "MultiWorkerMirroredStrategy",
+__all__ = ["DistributedDataset", "DistributedValues", "InputContext", "InputOptions", "MirroredStrategy",
+           "MultiWorkerMirroredStrategy",
            "OneDeviceStrategy", "ParameterServerStrategy", "ReduceOp", "ReplicaContext", "RunOptions", "Strategy",
            "StrategyExtended", "TPUStrategy", "cluster_resolver", "experimental", "experimental_set_strategy",
            "get_replica_context", "get_strategy", "has_strategy", "in_cross_replica_context"]

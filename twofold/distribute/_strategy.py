@@ -20,12 +20,13 @@ from twofold.tracer.trace import current
 from . import _collective as collective
 from . import _datasets as datasets
 from . import _transport as transport
+from . import _variables
 from ._context import Meeting, Place, _outside, _place
 from ._replica import ReplicaContext
 from ._values import PerReplica, ReduceOp
 
-__all__ = ["MultiWorkerMirroredStrategy", "OneDeviceStrategy", "RunOptions", "Strategy", "StrategyExtended",
-           "ValueContext", "experimental_set_strategy"]
+__all__ = ["MirroredStrategy", "MultiWorkerMirroredStrategy", "OneDeviceStrategy", "RunOptions", "Strategy",
+           "StrategyExtended", "ValueContext", "experimental_set_strategy"]
 
 
 class RunOptions:
@@ -113,12 +114,15 @@ class Strategy:
             replica.scope.reset(outer)
 
     def _create(self, make: Callable[..., tf.Variable], **kwargs: Any) -> tf.Variable:
-        """A variable, which has the value of the first process in all."""
+        """A variable, which has the value of the first process in all, and a copy for each replica of this one."""
         variable = make(**kwargs)
         if self._group.size > 1:
             with tf.init_scope():
                 variable.assign(tensor(self._group.broadcast(variable.numpy()), variable.dtype))
-        return variable
+        if len(self._devices) == 1:
+            return variable
+        return _variables.copied(variable, lambda initial_value: make(**{**kwargs, "initial_value": initial_value}),
+                                 len(self._devices), kwargs.get("synchronization"), kwargs.get("aggregation"))
 
     def run(self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None, options: Any = None) -> Any:
         """Calls a function for each replica, with that replica's part of the arguments.
@@ -417,6 +421,34 @@ class OneDeviceStrategy(Strategy):
 
     def __init__(self, device: str) -> None:
         super().__init__([device])
+
+
+class MirroredStrategy(Strategy):
+    """One replica on each of several devices of this process, which run in threads.
+
+    Variables that are made in the scope have a copy for each. Gradients are summed over all in the order of the
+    devices, so that results are those of as many processes.
+
+    Args:
+        devices: their names; by default all GPUs, or all CPUs where there are none
+            (`tf.config.set_logical_device_configuration` makes several of one).
+        cross_device_ops: accepted, without effect.
+    Raises:
+        ValueError: a device is named twice.
+
+    >>> import twofold as tf
+    >>> tf.distribute.MirroredStrategy(["/cpu:0"]).num_replicas_in_sync
+    1
+    """
+
+    def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: Any = None) -> None:
+        del cross_device_ops
+        if devices is None:
+            there = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
+            devices = [device.name for device in there]
+        if len(set(devices)) != len(devices):
+            raise ValueError(f"MirroredStrategy: devices must differ; got {list(devices)}.")
+        super().__init__(devices)
 
 
 class MultiWorkerMirroredStrategy(Strategy):

@@ -34,8 +34,9 @@ def is_chief(strategy: Any) -> bool:
 
 
 def within(strategy: Any) -> contextlib.AbstractContextManager[Any]:
-    """A block that runs for this process's replica."""
-    return strategy._replica(0, None) if several(strategy) else contextlib.nullcontext()
+    """A block that runs for this process's replica, where it has one of several."""
+    alone = several(strategy) and len(strategy._devices) == 1
+    return strategy._replica(0, None) if alone else contextlib.nullcontext()
 
 
 def from_chief(strategy: Any, make: Callable[[], Any]) -> Any:
@@ -61,6 +62,28 @@ class Idle:
         self.data = data
 
 
+class Parts:
+    """A batch of a process with several replicas.
+
+    Args:
+        parts: their rows.
+    """
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self._parts = parts
+
+    def each(self, strategy: Any, fn: Callable[[Any], Any]) -> list[Any]:
+        """What a function gives for each part, called in the part's replica."""
+        from twofold.distribute import _values as values
+        results: list[Any] = [None] * len(self._parts)
+
+        def one(numbered: Any) -> None:
+            number, part = numbered
+            results[number] = fn(part)
+        strategy.run(one, (values.PerReplica(list(enumerate(self._parts))),))
+        return results
+
+
 def step(model: Any, kind: str, run: Callable[[Any], Any], batch: Any) -> Any:
     """A step on a batch, or one that comes along without rows: None then.
 
@@ -68,18 +91,22 @@ def step(model: Any, kind: str, run: Callable[[Any], Any], batch: Any) -> Any:
         kind: "train" or "test".
         run: takes the step.
     """
+    if isinstance(batch, Parts):
+        results = batch.each(model._strategy, lambda part: step(model, kind, run, part))
+        return next((result for result in reversed(results) if result is not None), None)
     if not isinstance(batch, Idle):
         return run(batch)
     if kind == "train":  # others wait for the gradients
         states = [*model.non_trainable_weights, *(v for metric in model.metrics for v in metric.variables)]
         before = [v.value() for v in states]
-        model._share.assign(0.0)
-        try:
-            run(batch.data)
-        finally:
-            model._share.assign(1.0)
-            for variable, value in zip(states, before, strict=False):  # metrics may have been built meanwhile
-                variable.assign(value)
+        with replica.assigning_alike():
+            model._share.assign(0.0)
+            try:
+                run(batch.data)
+            finally:
+                model._share.assign(1.0)
+                for variable, value in zip(states, before, strict=False):  # metrics may have been built meanwhile
+                    variable.assign(value)
     return None
 
 
@@ -88,7 +115,7 @@ class SharedSource(Source):
 
     Args:
         source: gives the same batches in all processes.
-        strategy: has one replica in each of them.
+        strategy: whose replicas share them.
     """
 
     def __init__(self, source: Source, strategy: Any) -> None:
@@ -99,10 +126,12 @@ class SharedSource(Source):
     def epoch(self) -> Iterator[Any]:
         """The parts of the batches of the next epoch."""
         from twofold.distribute import _datasets as datasets
-        count, number = self._strategy.num_replicas_in_sync, self._strategy._group.rank
+        count, local = self._strategy.num_replicas_in_sync, len(self._strategy._devices)
+        first = self._strategy._group.rank * local
         for batch in self._source.epoch():
-            part = datasets.part_of(batch, number, count)
-            yield part if rows_of(part) else Idle(datasets.part_of(batch, 0, rows_of(batch)))
+            parts = [part if rows_of(part) else Idle(datasets.part_of(batch, 0, rows_of(batch)))
+                     for n in range(local) for part in [datasets.part_of(batch, first + n, count)]]
+            yield parts[0] if local == 1 else Parts(parts)
 
     def restart(self) -> None:
         """Let the next epoch begin with the first batch."""
@@ -164,9 +193,15 @@ def means_of_statistics(strategy: Any, model: Any) -> None:
 
 def _reduce(strategy: Any, kind: Any, variables: Sequence[Any]) -> None:
     own = list({id(v): v for v in variables}.values())
-    if several(strategy) and own:
+    if several(strategy) and strategy._group.size > 1 and own:  # in a process variables are joined when they are read
         for variable, value in zip(own, strategy.reduce(kind, [v.value() for v in own], None), strict=True):
             variable.assign(value)
+
+
+def _outputs(run: Callable[[Any], Any], batch: Any) -> Any:
+    """The outputs for a batch, as arrays; of no rows where it comes along without."""
+    outputs = tf.nest.map_structure(engine.array_of, run([batch.data if isinstance(batch, Idle) else batch]))
+    return tf.nest.map_structure(lambda output: output[:0], outputs) if isinstance(batch, Idle) else outputs
 
 
 def predicted(strategy: Any, run: Callable[[Any], Any], batches: Sequence[Any]) -> Any:
@@ -179,8 +214,10 @@ def predicted(strategy: Any, run: Callable[[Any], Any], batches: Sequence[Any]) 
         return tf.nest.map_structure(np.asarray, run(batches))
     joined = []
     for batch in batches:
-        outputs = tf.nest.map_structure(engine.array_of, run([batch.data if isinstance(batch, Idle) else batch]))
-        if isinstance(batch, Idle):
-            outputs = tf.nest.map_structure(lambda output: output[:0], outputs)
+        if isinstance(batch, Parts):
+            of_parts = batch.each(strategy, lambda part: _outputs(run, part))
+            outputs = tf.nest.map_structure(lambda *rows: np.concatenate(rows), *of_parts)
+        else:
+            outputs = _outputs(run, batch)
         joined.append(tf.nest.map_structure(lambda output: np.concatenate(strategy._group.gather(output)), outputs))
     return tf.nest.map_structure(lambda *parts: np.concatenate(parts), *joined)

@@ -180,7 +180,8 @@ class Layer(LayerState):
 
     def add_weight(self, name: Any = None, shape: Any = None, dtype: Any = None, initializer: Any = None,
                    regularizer: Any = None, trainable: bool | None = None, constraint: Any = None,
-                   autocast: bool = True, aggregation: Any = None, **kwargs: Any) -> tf.Variable:
+                   autocast: bool = True, aggregation: Any = None, synchronization: Any = None,
+                   **kwargs: Any) -> tf.Variable:
         """Make a weight of this layer.
 
         Args:
@@ -192,7 +193,9 @@ class Layer(LayerState):
             trainable: whether training changes it.
             constraint: a constraint or its name, which optimizers apply after an update.
             autocast: whether the weight is read in the dtype of the computation.
-            aggregation, kwargs: accepted, without effect.
+            aggregation, synchronization: what becomes of assignments in the replicas of a strategy (`tf.distribute`): a
+                member of `tf.VariableAggregation` or its name, and of `tf.VariableSynchronization`.
+            kwargs: accepted, without effect.
         Returns:
             The variable.
         Raises:
@@ -216,7 +219,8 @@ class Layer(LayerState):
         with tf.init_scope(), self._scoped():
             start = first(dims, dtype=kind)
             variable = make(start, trainable=True if trainable is None else trainable, name=name or "variable",
-                            dtype=kind, constraint=constraints.get(constraint))
+                            dtype=kind, constraint=constraints.get(constraint), synchronization=synchronization,
+                            aggregation=_aggregation(aggregation))
         if regularizer is not None:
             variable.regularizer = regularizers.get(regularizer)
         self.__dict__["_added_weights"].append(variable)
@@ -700,3 +704,8 @@ def _specs_of(shape: Any, dtype: tf.DType) -> Any:
 
 
 Layer.build = _building(Layer.build)  # type: ignore[method-assign]
+
+
+def _aggregation(given: Any) -> Any:
+    """A `tf.VariableAggregation`, by itself or by its name."""
+    return tf.VariableAggregation[given.upper()] if isinstance(given, str) else given

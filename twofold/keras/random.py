@@ -69,7 +69,8 @@ class SeedGenerator(Trackable):
         def moved(state: Any) -> Any:
             seed[:] = [state]
             return state + tf.constant([0, 1], tf.uint32)
-        self.state._change(moved)
+        with replica.assigning_alike():
+            self.state._change(moved)
         of = replica.here.get().number
         if not of:
             return tf.identity(seed[0])

@@ -55,8 +55,8 @@ class Variable(AutoCastVariable):
         self._autocast = bool(autocast) and self.dtype.is_floating
 
     def _read_tensor(self) -> Any:
-        read = AutoCastVariable if self.__dict__.get("_autocast") else tf.Variable
-        return read._read_tensor(self)
+        casts = self.__dict__.get("_autocast")
+        return super()._read_tensor() if casts else super(AutoCastVariable, self)._read_tensor()
 
     @property
     def name(self) -> str:

@@ -114,7 +114,8 @@ class BatchNormalization(_Normalization):
         """Make the weights."""
         size = _known(input_shape, self.axis)
         self._scale_and_offset((size,))
-        frozen: dict[str, Any] = {"trainable": False, "autocast": False}
+        frozen: dict[str, Any] = {"trainable": False, "autocast": False, "aggregation": "mean",
+                                  "synchronization": tf.VariableSynchronization.ON_READ}
         self.moving_mean = self._weight("moving_mean", (size,), **frozen)
         self.moving_variance = self._weight("moving_variance", (size,), **frozen)
         if self.renorm:

@@ -112,7 +112,9 @@ class Metric(Trackable):
             else:
                 from .. import initializers
                 value = tf.cast(initializers.get(initializer)(shape, dtype=dtype), dtype)
-            made = tf.Variable(value, trainable=False, name=f"{self.name.replace('/', '>')}/{name or 'variable'}")
+            made = tf.Variable(value, trainable=False, name=f"{self.name.replace('/', '>')}/{name or 'variable'}",
+                               synchronization=tf.VariableSynchronization.ON_READ,
+                               aggregation=tf.VariableAggregation.SUM)
         self._variables.append(made)
         return made
 

@@ -277,11 +277,12 @@ class Optimizer(Slots):
             return
         variables = self._variables_of(grads, trainable_variables)
         grads, variables = gr.without_missing(grads, variables)
-        if not self._eager_update(grads, variables):
-            with together([*self.variables, *variables]):
-                self._apply(grads, variables, self.learning_rate)
-                self._iterations.assign_add(1)
-        self._apply_constraints(variables)
+        with replica.assigning_alike():
+            if not self._eager_update(grads, variables):
+                with together([*self.variables, *variables]):
+                    self._apply(grads, variables, self.learning_rate)
+                    self._iterations.assign_add(1)
+            self._apply_constraints(variables)
 
     def _apply_constraints(self, variables: Sequence[tf.Variable]) -> None:
         for variable in variables:

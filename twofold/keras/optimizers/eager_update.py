@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._front import replica
 
 __all__ = ["EagerUpdate"]
 
@@ -51,7 +52,7 @@ class EagerUpdate:
     def _program(self, optimizer: Any, variables: Sequence[tf.Variable]) -> Callable[..., None] | None:
         """The program for these variables and the settings of now, if there can be one more."""
         settings = tuple(value for value in vars(optimizer).values() if type(value) in _PLAIN)
-        key = (settings, id(optimizer._learning_rate), *map(id, variables))
+        key = (settings, replica.here.get().number, id(optimizer._learning_rate), *map(id, variables))
         program = self._programs.get(key)
         if program is None:
             if len(self._programs) >= _MOST:

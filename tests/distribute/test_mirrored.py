@@ -1,0 +1,162 @@
+"""`MirroredStrategy`: a copy of each variable for each replica of this process, and what becomes of assignments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from distribute import mpi
+
+import twofold as tf
+
+COUNT = 3
+
+
+@pytest.fixture
+def strategy() -> Iterator[tf.distribute.MirroredStrategy]:
+    cpu, = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * COUNT)
+    yield tf.distribute.MirroredStrategy()
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()])
+
+
+def number() -> Any:
+    context: Any = tf.distribute.get_replica_context()
+    return tf.constant(float(context.replica_id_in_sync_group))
+
+
+def values(strategy: Any, variable: Any) -> list[float]:
+    """What each replica reads."""
+    return [float(v) for v in strategy.experimental_local_results(strategy.run(lambda: variable.read_value()))]
+
+
+def variable(strategy: Any, value: float, **options: Any) -> Any:
+    with strategy.scope():
+        return tf.Variable(value, **options)
+
+
+WRITE, READ = tf.VariableSynchronization.ON_WRITE, tf.VariableSynchronization.ON_READ
+NONE, SUM, MEAN, FIRST = (tf.VariableAggregation[name] for name in ("NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA"))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(("aggregation", "assigned", "added"), [(SUM, 3.0, 13.0), (MEAN, 1.0, 11.0),
+                                                                (FIRST, 0.0, 10.0)])
+def test_assignments_in_replicas(strategy: Any, aggregation: Any, assigned: float, added: float,
+                                 compiled: bool) -> None:
+    v = variable(strategy, 10.0, aggregation=aggregation)
+
+    def add() -> None:
+        v.assign_add(number())
+
+    def assign() -> None:
+        v.assign(number())
+    strategy.run(tf.function(add) if compiled else add)
+    assert values(strategy, v) == [added] * COUNT and float(v) == added
+    strategy.run(tf.function(assign) if compiled else assign)
+    assert values(strategy, v) == [assigned] * COUNT
+    v.assign(4.0)
+    assert values(strategy, v) == [4.0] * COUNT and float(v.assign_sub(1.0)) == 3.0
+    assert values(strategy, v) == [3.0] * COUNT
+
+
+def test_without_an_aggregation_replicas_do_not_assign(strategy: Any) -> None:
+    v = variable(strategy, 1.0)
+    with pytest.raises(ValueError, match="You must specify an aggregation method"):
+        strategy.run(lambda: v.assign(number()))
+    assert values(strategy, v.assign(2.0)) == [2.0] * COUNT
+
+
+@pytest.mark.parametrize(("aggregation", "joined", "reset"), [(SUM, 6.0, [5.0, 0.0, 0.0]), (MEAN, 2.0, [5.0] * 3)])
+def test_variables_that_are_joined_when_they_are_read(strategy: Any, aggregation: Any, joined: float,
+                                                      reset: list[float]) -> None:
+    v = variable(strategy, 0.0, synchronization=READ, aggregation=aggregation)
+    strategy.run(lambda: v.assign_add(number() + 1.0))
+    assert values(strategy, v) == [1.0, 2.0, 3.0] and float(v) == joined == v.numpy() == float(v + 0.0)
+    v.assign(5.0)
+    assert values(strategy, v) == reset and float(v) == 5.0
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_gradients_are_those_of_the_replica(strategy: Any, compiled: bool) -> None:
+    v = variable(strategy, 2.0)
+
+    def slope() -> Any:
+        with tf.GradientTape() as tape:
+            y = v * v * (number() + 1.0)
+        assert tape.watched_variables() == (v,)
+        return tape.gradient(y, v)
+    slopes = strategy.run(tf.function(slope) if compiled else slope)
+    assert [float(s) for s in strategy.experimental_local_results(slopes)] == [4.0, 8.0, 12.0]
+    assert isinstance(v, tf.Variable)
+
+
+def test_checkpoints(strategy: Any, tmp_path: Path) -> None:
+    v = variable(strategy, 2.0)
+    seen = variable(strategy, 0.0, synchronization=READ, aggregation=SUM)
+    strategy.run(lambda: seen.assign_add(number()))
+    path = tf.train.Checkpoint(v=v, seen=seen).save(str(tmp_path / "c"))
+    v.assign(7.0), seen.assign(7.0)
+    tf.train.Checkpoint(v=v, seen=seen).restore(path)
+    assert values(strategy, v) == [2.0] * COUNT and float(seen) == 3.0
+    plain = tf.Variable(0.0)
+    tf.train.Checkpoint(seen=plain).restore(path).expect_partial()
+    assert float(plain) == 3.0
+
+
+def test_layers_in_replicas(strategy: Any) -> None:
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(4), tf.keras.layers.BatchNormalization(momentum=0.0),
+                                     tf.keras.layers.Dropout(0.5, seed=1)])
+    x = tf.random.normal([6, 5])
+    outputs = strategy.experimental_local_results(strategy.run(lambda: model(x, training=True)))
+    assert len({o.numpy().tobytes() for o in outputs}) == COUNT  # each drops its own
+    means = strategy.experimental_local_results(strategy.run(lambda k: (
+        model.layers[1].moving_mean.assign(tf.ones([4]) * k), model.layers[1].moving_mean.read_value())[1],
+        (strategy.experimental_distribute_values_from_function(lambda about: about.replica_id_in_sync_group + 1.0),)))
+    assert [float(m[0]) for m in means] == [1.0, 2.0, 3.0]
+    assert model.layers[1].moving_mean.numpy().tolist() == [2.0] * 4
+
+
+def test_devices_must_differ(strategy: Any) -> None:
+    assert strategy.num_replicas_in_sync == COUNT
+    assert tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:2"]).extended.worker_devices == ("/cpu:0", "/cpu:2")
+    with pytest.raises(ValueError, match="devices must differ"):
+        tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:0"])
+    with pytest.raises(ValueError, match="Only a CPU"):
+        tf.config.set_logical_device_configuration("GPU:0", [tf.config.LogicalDeviceConfiguration()])
+
+
+MIRRORED = """
+cpu, = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
+strategy = tf.distribute.MirroredStrategy()
+"""
+TRAINING = """
+tf.random.set_seed(1)
+np.random.seed(1)
+x = np.random.default_rng(0).normal(size=(70, 6)).astype(np.float32)
+y = (x.sum(1) > 0).astype(np.int64)
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(8, "relu", kernel_regularizer="l2"),
+                                 tf.keras.layers.Dropout(0.3), tf.keras.layers.Dense(2)])
+    model.compile(tf.keras.optimizers.Adam(0.01), tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+                  metrics=["accuracy"])
+history = model.fit(x, y, batch_size=16, epochs=3, validation_data=(x[:31], y[:31]), verbose=0, steps_per_epoch=None)
+tail = model.fit(x[:18], y[:18], batch_size=16, epochs=1, shuffle=False, verbose=0)  # two rows for four replicas
+tell({"history": history.history, "tail": tail.history, "weights": [w.tolist() for w in model.get_weights()],
+      "outputs": model.predict(x[:33], batch_size=16, verbose=0).tolist()})
+"""
+
+
+def test_replicas_of_one_process_have_the_bits_of_processes(tmp_path: Path) -> None:
+    threads, = mpi.told(MIRRORED + TRAINING, 1, tmp_path / "threads")
+    processes = mpi.told(TRAINING, 4, tmp_path / "processes")
+    for one in processes:
+        assert one["weights"] == threads["weights"] and one["outputs"] == threads["outputs"]
+        for kind in ("history", "tail"):
+            for name, wanted in threads[kind].items():
+                np.testing.assert_allclose(one[kind][name], wanted, rtol=1e-6)
