@@ -6,16 +6,16 @@ import contextvars
 import gc
 import math
 import os
-import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 from leaks import memory_after
+from restless import InACycle, restless
 
 import twofold as tf
 from twofold.eager import playing
@@ -61,39 +61,18 @@ def test_shared_variables() -> None:
         assert together(work) == [[24.0, 12.0, 8.0, 6.0]] * THREADS
 
 
-class _InACycle:
-    """Garbage whose finalizer is Python code, so that a collection may let other threads go on."""
-
-    def __init__(self) -> None:
-        self.itself = self
-
-    def __del__(self) -> None:
-        for _ in range(20):
-            pass
-
-
-@pytest.fixture
-def restless() -> Iterator[None]:
-    """Threads that take turns after every few steps, and collections after every few objects."""
-    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
-    sys.setswitchinterval(1e-6)
-    gc.set_threshold(20)
-    yield
-    sys.setswitchinterval(interval)
-    gc.set_threshold(*thresholds)
-
-
-def test_more_forms_than_are_remembered(restless: None) -> None:
+def test_more_forms_than_are_remembered() -> None:
     """Plans and backward passes come and go in all threads at once."""
     def work(i: int) -> None:
         for n in range(i * 150 + 1, i * 150 + 151):
-            cycles = [_InACycle() for _ in range(10)]
+            cycles = [InACycle() for _ in range(10)]
             x = tf.Variable(tf.ones(n))
             with tf.GradientTape() as tape:
                 y = tf.reduce_sum(x[:, None] * x)
             assert np.array_equal(tape.gradient(y, x), np.full(n, 2 * n, np.float32))
             del cycles
-    together(work)
+    with restless():
+        together(work)
 
 
 def test_a_tape_does_not_see_other_threads() -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from restless import InACycle, restless
 
 from twofold.ir.recent import Recent
 
@@ -44,36 +42,16 @@ def test_among_preferred_entries_the_oldest_goes() -> None:
     assert dict(recent) == {2: 2, 3: 3, 4: 4}
 
 
-class _InACycle:
-    def __init__(self) -> None:
-        self.itself = self
-
-    def __del__(self) -> None:
-        for _ in range(20):
-            pass
-
-
-@pytest.fixture
-def restless() -> Iterator[None]:
-    """Threads that take turns after every few steps, and collections after every few objects."""
-    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
-    sys.setswitchinterval(1e-6)
-    gc.set_threshold(20)
-    yield
-    sys.setswitchinterval(interval)
-    gc.set_threshold(*thresholds)
-
-
 @pytest.mark.parametrize("most", [1, 50])
-def test_threads_share_it(restless: None, most: int) -> None:
+def test_threads_share_it(most: int) -> None:
     recent = Recent[tuple[int, int], int](most, lambda value: value % 3 == 0)
 
     def work(i: int) -> None:
         for n in range(500):
-            _InACycle()
+            InACycle()
             assert recent.remember((i, n), n) == n
             assert recent.get((i, n), n) == n  # unless others have driven it out
-    with ThreadPoolExecutor(8) as pool:
+    with restless(), ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))
     assert len(recent) <= most + 7
     recent.remember((8, 0), 1)
