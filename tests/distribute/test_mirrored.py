@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,21 @@ def test_checkpoints(strategy: Any, tmp_path: Path) -> None:
     plain = tf.Variable(0.0)
     tf.train.Checkpoint(seen=plain).restore(path).expect_partial()
     assert float(plain) == 3.0
+
+
+def test_copies_and_wrong_values(strategy: Any) -> None:
+    v = variable(strategy, 2.0)
+    other = copy.deepcopy(v)
+    v.assign(3.0)
+    assert values(strategy, other) == [2.0] * COUNT and values(strategy, v) == [3.0] * COUNT
+    with strategy.scope():
+        optimizer = tf.keras.optimizers.Adam()
+        optimizer.build([v])
+    assert len(copy.deepcopy(optimizer).variables) == len(optimizer.variables)
+    for wrong in (lambda: v.assign_add(tf.constant(1)), lambda: v.assign_add([1.0, 2.0])):
+        with pytest.raises((tf.errors.InvalidArgumentError, TypeError, ValueError)):
+            wrong()
+    assert values(strategy, v) == [3.0] * COUNT
 
 
 def test_layers_in_replicas(strategy: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import twofold as tf
 from twofold._front import replica
-from twofold.eager import record
+from twofold.eager import convert, record
 from twofold.eager.variable import Variable, created
 from twofold.ir import ops
 
@@ -35,21 +35,22 @@ def copied(variable: Variable, make: Callable[..., Variable], count: int, synchr
     token = created.set(())  # who keeps variables keeps this one
     try:
         with tf.init_scope():
-            copies = [variable, *[make(initial_value=tf.identity(variable._value)) for _ in range(count - 1)]]
+            others = [make(initial_value=tf.identity(variable._value)) for _ in range(count - 1)]
     finally:
         created.reset(token)
-    vars(variable).update(_copies=copies, _on_read=synchronization is tf.VariableSynchronization.ON_READ,
+    vars(variable).update(_others=others, _on_read=synchronization is tf.VariableSynchronization.ON_READ,
                           _aggregation=aggregation or tf.VariableAggregation.NONE)
     variable.__class__ = _mirrored(type(variable))
     return variable
 
 
 class MirroredVariable(Variable):
-    """What variables with copies do in another way than others; see `copied`, which makes them."""
+    """What variables with copies do in another way than others; see `copied`, which makes them. The first replica's
+    copy is the variable itself."""
 
     __slots__ = ()
 
-    _copies: list[Variable]
+    _others: list[Variable]
     _on_read: bool
     _aggregation: Any
 
@@ -65,7 +66,7 @@ class MirroredVariable(Variable):
             return self._current()
         if not number:
             return super()._read_tensor()
-        value = self._copies[number]._current()
+        value = self._others[number - 1]._current()
         for recorder in record.active.get():  # tapes know the variable, whoever reads it
             recorder._variable_read(self, value)
         return value
@@ -73,8 +74,8 @@ class MirroredVariable(Variable):
     def _current(self) -> Any:
         number = self._number()
         if number is None and self._on_read:
-            return self._joined([super()._current(), *[copy._current() for copy in self._copies[1:]]])
-        return self._copies[number]._current() if number else super()._current()
+            return self._joined([super()._current(), *[copy._current() for copy in self._others]])
+        return self._others[number - 1]._current() if number else super()._current()
 
     def _joined(self, values: Sequence[Any]) -> Any:
         """What the values of all replicas are together."""
@@ -92,7 +93,7 @@ class MirroredVariable(Variable):
 
     def _own_set(self, number: int, value: Any) -> Any:
         if number:
-            self._copies[number]._set(value)
+            self._others[number - 1]._set(value)
         else:
             super()._set(value)
         return self
@@ -101,20 +102,19 @@ class MirroredVariable(Variable):
         """An assignment outside of replicas: of a sum the first has all."""
         others = tf.zeros_like(value) if self._on_read and self._aggregation is _SUM else value
         super()._set(value)
-        for copy in self._copies[1:]:
+        for copy in self._others:
             copy._set(others)
         return self
 
     def _update(self, op: Any, delta: Any) -> Any:
-        number = self._number()
+        number, change = self._number(), convert.as_tensor(delta, dtype=self.dtype)
         if number is None:
-            return self._set_all(op(self._current(), tf.cast(delta, self._copies[0]._value.dtype)))
-        return self._assigned(number, tf.convert_to_tensor(delta, self._copies[0]._value.dtype),
-                              lambda total: self._own_update(number, op, total))
+            return self._set_all(op(self._current(), change))
+        return self._assigned(number, change, lambda total: self._own_update(number, op, total))
 
     def _own_update(self, number: int, op: Any, delta: Any) -> Any:
         if number:
-            self._copies[number]._update(op, delta)
+            self._others[number - 1]._update(op, delta)
         else:
             with replica.assigning_alike():  # what was reduced, if it was to be, is not again
                 super()._update(op, delta)
@@ -126,7 +126,7 @@ class MirroredVariable(Variable):
             return self._set_all(change(self._current()))
         if self._on_read or replica.alike.get():
             if number:
-                self._copies[number]._change(change)
+                self._others[number - 1]._change(change)
             else:
                 super()._change(change)
             return self
