@@ -8,7 +8,9 @@ numbers each time.
 
 from __future__ import annotations
 
+import contextvars
 import functools
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -28,14 +30,11 @@ from ._values import PerReplica, ReduceOp
 
 __all__ = ["all_gather", "all_reduce", "gathered", "merge_call", "reduced"]
 
-_PACK = 1 << 25  # bytes that are exchanged at once, where nobody says how many
-
-
 def all_reduce(context: Any, reduce_op: Any, value: Any, options: Any = None) -> Any:
     """See `ReplicaContext.all_reduce`."""
     kind = operation(reduce_op)
     tensors = [tensor(leaf) for leaf in nest.flatten(value)]
-    strategy, pack = context.strategy, getattr(options, "bytes_per_pack", 0) or _PACK
+    strategy, pack = context.strategy, getattr(options, "bytes_per_pack", 0)
     if strategy.num_replicas_in_sync == 1 or not tensors:
         return nest.pack(value, tensors)
 
@@ -74,15 +73,16 @@ def _joined(context: Any, tensors: list[Tensor], kind: ReduceOp, pack: int) -> l
     return _call(_Meeting(strategy, kind, pack), tensors, [TensorSpec(t.shape, t.dtype) for t in tensors])
 
 
-def reduced(strategy: Any, values: Sequence[Sequence[Tensor]], kind: ReduceOp, pack: int = _PACK) -> list[Tensor]:
+def reduced(strategy: Any, values: Sequence[Sequence[Tensor]], kind: ReduceOp, pack: int = 0) -> list[Tensor]:
     """The reductions of tensors over all replicas.
 
     Args:
         values: for each replica of this process its tensors.
+        pack: how many bytes are exchanged at once; 0 for as many as the strategy says.
     """
     if strategy._group.size > 1:
         specs = [TensorSpec(t.shape, t.dtype) for t in values[0]]
-        return _call(_Exchange(strategy, len(values), kind, pack), [t for row in values for t in row], specs)
+        return _call(_Exchange(strategy, len(values), kind, pack or strategy._pack), [t for row in values for t in row], specs)
     totals = [functools.reduce(tf.add, of_replicas) for of_replicas in zip(*values, strict=True)]
     return [_mean(total, strategy) for total in totals] if kind is ReduceOp.MEAN else totals
 
@@ -227,8 +227,6 @@ def run_replicas(calls: Sequence[Callable[[], Any]], meeting: Any) -> list[Any]:
 
     Raises the error of the replica that failed first.
     """
-    import contextvars
-    import threading
     results: list[Any] = [None] * len(calls)
 
     def work(number: int, call: Callable[[], Any]) -> None:

@@ -107,7 +107,6 @@ class ReplicaContext:
             stack.callback(replica.here.reset, here)
             if self.num_replicas_in_sync > 1:  # a function that is called here and elsewhere has a trace for each
                 stack.enter_context(surroundings.within(replica=(self._id, self.num_replicas_in_sync)))
-            if self.num_replicas_in_sync > 1:
                 stack.enter_context(variable_creator_scope(self._strategy._create))
             self._entered = stack.pop_all()
         return self

@@ -59,6 +59,7 @@ class Strategy:
     """
 
     _is_default = _is_set = False
+    _pack = 1 << 25  # bytes that are exchanged at once, where nobody says how many
 
     def __init__(self, devices: Sequence[str], group: transport.Group = transport.alone) -> None:
         """Args:
@@ -66,7 +67,6 @@ class Strategy:
             group: the processes.
         """
         self._devices, self._group = tuple(devices), group
-        self._lone = ReplicaContext(self, group.rank)
         self._scopes: list[Any] = []
 
     # -- what there is ----------------------------------------------------------------------------
@@ -384,7 +384,7 @@ class _DefaultStrategy(Strategy):
 
 
 _default = _DefaultStrategy(["/cpu:0"])
-_outside.append(Place(_default, _default._lone))
+_outside.append(Place(_default, _default._replica(0, None)))
 
 
 def experimental_set_strategy(strategy: Strategy | None) -> None:
@@ -467,6 +467,6 @@ class MultiWorkerMirroredStrategy(Strategy):
     def __init__(self, cluster_resolver: Any = None, communication_options: Any = None) -> None:
         del cluster_resolver
         super().__init__(["/cpu:0"], transport.world())
-        self._communication_options = communication_options
+        self._pack = getattr(communication_options, "bytes_per_pack", 0) or self._pack
         if self._group.size > 1:
             datasets.share_randomness(self._group)

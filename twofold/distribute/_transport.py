@@ -52,9 +52,6 @@ class Group:
         """What the first process has, an array or anything that pickles between the program's own processes."""
         return value
 
-    def barrier(self) -> None:
-        """Waits for all processes."""
-
 
 alone = Group()
 
@@ -119,10 +116,6 @@ class MpiGroup(Group):
             out = np.array(value, order="C")
             self._comm.Bcast([_bytes(out), MPI.BYTE])
             return out
-
-    def barrier(self) -> None:
-        with self._lock:
-            self._comm.Barrier()
 
     def end_job(self) -> None:
         """Ends all processes at once."""
