@@ -4,7 +4,7 @@
 else by compiling it and storing the result with its readable source beside it. There are two compilers, with the same
 bits: `codegen/llvm_cpu.py`, and numba, given that source, where TWOFOLD_KERNELS=numba.
 
-A kernel begins in the *first tier* (`tiers.py`), in code that is made in a seventh of the time. Whoever runs it has it
+A kernel begins in the *first tier* (`tiers.py`), in code that is made in a fifth of the time. Whoever runs it has it
 count what it does (`Compiled.charge`); when that is enough for better code to repay its making, the background makes
 that, and later runs take it. A run that does much waits for it.
 """

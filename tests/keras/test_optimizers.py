@@ -454,3 +454,20 @@ def test_names_in_the_graph_of_objects():
     wrapped.build([tf.Variable(1.0)])
     names = {"/".join(path) for path, value in tracking.walk(wrapped) if isinstance(value, tf.Variable)}
     assert {"dynamic_scale", "step_counter", "inner_optimizer/_iterations", "inner_optimizer/_variables/2"} <= names
+
+
+def test_fit_takes_an_optimizer_whose_update_has_no_options() -> None:
+    class Own(tf.keras.optimizers.SGD):
+        def apply_gradients(self, grads_and_vars):  # type: ignore[no-untyped-def, override]
+            return super().apply_gradients(grads_and_vars)
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile(Own(0.1), "mse")
+    losses = model.fit(tf.ones([8, 2]), tf.zeros([8, 1]), epochs=2, verbose=0).history["loss"]
+    assert losses[1] < losses[0]
+
+
+def test_aggregations_of_weights_have_names() -> None:
+    layer = tf.keras.layers.Layer()
+    assert layer.add_weight(shape=(2,), aggregation="sum").shape == (2,)
+    with pytest.raises(ValueError, match="Invalid value for argument `aggregation`"):
+        layer.add_weight(shape=(2,), aggregation="max")

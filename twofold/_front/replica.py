@@ -4,7 +4,7 @@ random numbers, losses, optimizers."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -26,12 +26,19 @@ scope: ContextVar[Any] = ContextVar("strategy_scope", default=None)
 alike: ContextVar[bool] = ContextVar("assigned_alike", default=False)
 
 
-@contextmanager
-def assigning_alike() -> Iterator[None]:
+def assigning_alike() -> AbstractContextManager[None]:
     """A block in which what a replica assigns is its own affair, as what all assign alike after gradients were summed:
-    it is not reduced over replicas."""
+    it is not reduced over replicas. Where there is one, the block costs nothing."""
+    return _ALONE if here.get().of == 1 else _assigning_alike()
+
+
+@contextmanager
+def _assigning_alike() -> Iterator[None]:
     token = alike.set(True)
     try:
         yield
     finally:
         alike.reset(token)
+
+
+_ALONE = nullcontext()

@@ -82,7 +82,8 @@ def reduced(strategy: Any, values: Sequence[Sequence[Tensor]], kind: ReduceOp, p
     """
     if strategy._group.size > 1:
         specs = [TensorSpec(t.shape, t.dtype) for t in values[0]]
-        return _call(_Exchange(strategy, len(values), kind, pack or strategy._pack), [t for row in values for t in row], specs)
+        exchange = _Exchange(strategy, len(values), kind, pack or strategy._pack)
+        return _call(exchange, [t for row in values for t in row], specs)
     totals = [functools.reduce(tf.add, of_replicas) for of_replicas in zip(*values, strict=True)]
     return [_mean(total, strategy) for total in totals] if kind is ReduceOp.MEAN else totals
 

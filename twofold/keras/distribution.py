@@ -167,8 +167,6 @@ def over_replicas(gradients: Sequence[Any], rows: Any, share: Any) -> list[Any]:
         share: 0 where they are not to count (`Idle`), else 1.
     """
     count = replica.here.get().of
-    if count == 1:
-        return list(gradients)
     there = [n for n, gradient in enumerate(gradients) if gradient is not None]
     own = tf.identity(share) if rows is None else tf.cast(rows, tf.float32) * share
     weighted = [tensor * tf.cast(own * count, tensor.dtype) for n in there

@@ -707,5 +707,14 @@ Layer.build = _building(Layer.build)  # type: ignore[method-assign]
 
 
 def _aggregation(given: Any) -> Any:
-    """A `tf.VariableAggregation`, by itself or by its name."""
-    return tf.VariableAggregation[given.upper()] if isinstance(given, str) else given
+    """A `tf.VariableAggregation`, by itself or by its name.
+
+    Raises:
+        ValueError: there is none of this name.
+    """
+    if not isinstance(given, str):
+        return given
+    names = [member.name.lower() for member in tf.VariableAggregation]
+    if given not in names:
+        raise ValueError(f"Invalid value for argument `aggregation`. Expected one of {names}; got {given!r}.")
+    return tf.VariableAggregation[given.upper()]

@@ -244,8 +244,11 @@ class Trainer(LayerState):
             loss = self.optimizer.scale_loss(loss)
         variables = self.trainable_weights
         if variables:
-            gradients = over_replicas(tape.gradient(loss, variables), _batch_of(x), self._share)
-            self.optimizer.apply_gradients(zip(gradients, variables, strict=True), skip_gradients_aggregation=True)
+            gradients, options = tape.gradient(loss, variables), {}
+            if replica.here.get().of > 1:
+                gradients = over_replicas(gradients, _batch_of(x), self._share)
+                options = {"skip_gradients_aggregation": True}
+            self.optimizer.apply_gradients(zip(gradients, variables, strict=True), **options)
         else:
             warnings.warn("The model does not have any trainable weights.", stacklevel=2)
         return self.compute_metrics(x, y, y_pred, sample_weight)
