@@ -85,3 +85,13 @@ def _what_lasts_for_a_program_ends_with_its_test() -> Iterator[None]:
     if writer is not None:
         writer.default.set(None)
         writer.steps.set(None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _kernels_of_gpus_assemble() -> Iterator[None]:
+    """All PTX that the tests of a module have run here (`ptx_checks.py`)."""
+    yield
+    checks = sys.modules.get("ptx_checks")
+    if checks is not None:
+        wrong = checks.refused()
+        assert not wrong, "\n".join(wrong)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import ml_dtypes  # noqa: F401  (NumPy's bfloat16)
 import numpy as np
 import pytest
 from codegen.test_teams import REDUCTIONS, run, some, specs
-from ptx_checks import clean
+from ptx_checks import OLDEST, written
 
 from twofold.codegen import gpu_reduce, loop_verify, reduce
 from twofold.codegen.loop import Kernel
@@ -102,11 +101,11 @@ BUILT: dict[str, Callable[[reduce.ReductionSpec], Kernel]] = {
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
-def test_kernels_assemble(name: str, tmp_path: Path) -> None:
+def test_kernels_assemble(name: str) -> None:
     """All of them for one dtype, and one of them for each of the others, in turns from reduction to reduction."""
     table: dict[str, Kernel] = {}
     for n, spec in enumerate(specs(name), REDUCTIONS.index(name)):
         for m, (kind, build) in enumerate(BUILT.items()):
             if spec.in_dtypes[0] is dt.float32 or m == n % len(BUILT):
                 table[f"{kind}_{spec.in_dtypes[0].name}"] = build(spec)
-    clean(table, tmp_path)
+    written(table, OLDEST)

@@ -11,7 +11,7 @@ from typing import Any
 import ptx_checks
 import pytest
 from gpu import devices
-from ptx_checks import LOOSE, assembled, clean
+from ptx_checks import LOOSE, OLDEST, assembled, written
 
 from twofold.codegen import loop, ptx, schedule
 from twofold.ir import dtypes as dt
@@ -56,10 +56,10 @@ WITH_BODIES = sorted(name for name, op in REGISTRY.items() if op.body is not Non
 
 
 @pytest.mark.parametrize("name", WITH_BODIES)
-def test_scalar_bodies(name: str, tmp_path: Path) -> None:
+def test_scalar_bodies(name: str) -> None:
     table = kernels(REGISTRY[name])
     assert table
-    text, _ = clean(table, tmp_path)
+    text = written(table, OLDEST)
     assert text.count(".visible .entry") == len(table)
 
 
@@ -113,11 +113,27 @@ STACK = """.version 6.3
 
 
 def test_faults_of_what_a_gpu_runs_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the end of a test that has loaded such text; stacks only where the assembler is asked."""
+    """At the end of a test that has loaded such text, or at the end of its module."""
+    monkeypatch.setattr(ptx_checks, "waiting", {})
     assert ptx_checks.faults(["mul.f32 a; cvt.ftz.f32.f16 b;"], "sm_90") == ["loose: mul.f32", "loose: cvt.ftz.f32.f16"]
+    ptx_checks.waiting.clear()
     monkeypatch.setattr(devices, "HARDWARE", False)
     with pytest.raises(AssertionError, match="loose: mul.f32"), devices.device() as fake:
         fake.texts.add("mul.f32 a; // " + "in a test")
-    monkeypatch.setattr(ptx_checks, "ASSEMBLES", True)
+    ptx_checks.waiting.clear()
+    fine = [ptx.text({"kernel": kernel}) for kernel in some_kernels().values()]
+    assert ptx_checks.faults(fine, "sm_90") == ptx_checks.refused() == []
     for text, fault in ((STACK, "has a stack or spills: "), (STACK.replace("add.s64", "add.s63"), "does not assemble")):
-        assert [told.startswith(fault) for told in ptx_checks.faults([text], "sm_90")] == [True]
+        assert ptx_checks.faults([*fine[:2], text + "// once", fine[2] + "// again"], "sm_90") == []
+        told, = ptx_checks.refused()
+        assert told.startswith(fault)
+        assert "run by tests/codegen/test_ptx.py::test_faults_of_what_a_gpu_runs_are_seen" in told
+        assert ptx_checks.refused() == []
+
+
+def test_kernels_assemble_together() -> None:
+    """Under the names that they have in texts of their own, whose kernels are counted."""
+    texts = [ptx.text({"kernel": kernel}) for kernel in some_kernels().values()]
+    one, other = ptx_checks.together([*texts, STACK])
+    assert one.count(".visible .entry") == len(texts)
+    assert other.count(".entry") == 1
