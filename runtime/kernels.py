@@ -37,6 +37,7 @@ __all__ = ["Compiled", "COMPILERS", "get", "settle", "make", "functions", "store
 _SIGNATURE = (ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _keeping, _releasing = ctypes.PYFUNCTYPE(*_SIGNATURE), ctypes.CFUNCTYPE(*_SIGNATURE)
 _BUDGET = 1 << 24  # simple operations, or so, that code of the first tier does at most before better code is made
+_LEAST = _BUDGET >> 10  # what a run counts besides its work
 _FORMAT = 2  # raise it when the same source would compile to different code
 # What compiles kernels: the modules of `codegen` that give their source its meaning, the first of which compiles, and
 # the packages whose releases count.
@@ -105,7 +106,7 @@ class Compiled:
         if work >= tiers.AT_ONCE:
             self.settle()
         else:
-            self._left -= work + tiers.LEAST
+            self._left -= work + _LEAST
             if self._left < 0:
                 self._left = tiers.NEVER
                 tiers.request(self._settle_later)

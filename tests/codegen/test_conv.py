@@ -292,8 +292,8 @@ def load(dtype, shape):
 
 
 @pytest.mark.parametrize(("first", "number", "dtype"), [
-    *((False, n, dt.float32) for n in (0, 4, 7)), (False, 3, dt.float64), *((True, n, dt.float32) for n in (2, 5, 7)),
-    (True, 4, dt.float64)], **ids)
+    *((False, n, dt.float32) for n in (0, 4, 7)), (False, 3, dt.float64),
+    *((True, n, dt.float32) for n in (2, 5))], **ids)
 def test_other_widths_and_heights_give_the_same_bits(first, number, dtype, monkeypatch):
     width, heights, masks = SHAPES[number]
     shape = gemm.Tiling(width // dtype.size, heights, masks)

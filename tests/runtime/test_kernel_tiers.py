@@ -55,9 +55,9 @@ def sample(count: int) -> np.ndarray:
 
 def test_many_runs_repay_better_code(made: Made) -> None:
     family, x = a_map(), sample(100)
-    results = {family((x,), x.shape)[0].tobytes() for _ in range(30)}
+    results = {family((x,), x.shape)[0].tobytes() for _ in range(900)}
     assert made == [True]
-    for _ in range(40):
+    for _ in range(200):
         results.add(family((x,), x.shape)[0].tobytes())
     tiers.wait()
     assert made == [True, False]
@@ -119,7 +119,7 @@ def test_code_that_cannot_be_made_leaves_what_there_is(made: Made, monkeypatch: 
         raise MemoryError("no room")
     monkeypatch.setattr(llvm_cpu, "compile_kernel", fails)
     monkeypatch.setenv("TWOFOLD_LOG", "cache")
-    for _ in range(100):
+    for _ in range(1100):
         assert family((x,), x.shape)[0].tobytes() == wanted
     tiers.wait()
     assert family((x,), x.shape)[0].tobytes() == wanted
@@ -145,7 +145,7 @@ def test_an_op_comes_to_its_entry() -> None:
     x = tf.constant([1, 2], tf.uint16)
     slot: Callable[[], list[int]] = lambda: list(entries.TABLES[ops.multiply]._memory)  # noqa: E731
     before = slot()
-    for _ in range(100):
+    for _ in range(1100):
         assert (x * x).numpy().tolist() == [1, 4]
     tiers.wait()
     assert before != slot() or any(before)
@@ -159,7 +159,7 @@ def test_threads_that_run_while_code_is_exchanged(made: Made) -> None:
 
         def work(family: MapFamily = family, x: np.ndarray = x, wanted: bytes = wanted,
                  wrong: list[int] = wrong) -> None:
-            for n in range(100):
+            for n in range(400):
                 y = family((x[:, ::2] if n % 2 else x,), (40, 50) if n % 2 else x.shape)[0]
                 if not n % 2 and y.tobytes() != wanted:
                     wrong.append(n)
@@ -179,10 +179,10 @@ import twofold as tf
 from twofold.runtime import kernels, tiers
 x = tf.ones([50])
 wanted = tf.exp(x).numpy().tobytes()
-for _ in range(100):
+for _ in range(1100):
     tf.exp(x)
 child = os.fork()
-for _ in range(100):
+for _ in range(1100):
     assert (tf.exp(x).numpy().tobytes(), tf.sin(x).shape) == (wanted, (50,))
 tiers.wait()
 assert not any(c.is_first for c in kernels._compiled.values() if c.name.startswith(("exp", "sin")))

@@ -409,7 +409,7 @@ def test_second_order_of_loops(f: Function) -> None:
     check(f, second_in_turn(LOOPS, f), 2, (0, 1, 3))
 
 
-@pytest.mark.parametrize("f", [grown, replaced, taken_over, read_twice], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [replaced, taken_over], ids=lambda f: f.__name__)
 def test_third_order(f: Function) -> None:
     """Sizes keep their meaning from order to order, and are known where only some results count."""
     b, gradient = numbers(12) * 0.5, derived(compiled(f), 3)

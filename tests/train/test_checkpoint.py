@@ -347,13 +347,13 @@ print("survived", float(found[0]))
 
 
 def test_killing_a_save_never_loses_the_last_checkpoint(tmp_path):
-    """300 processes, each killed at a random point of its saves."""
-    told = subprocess.run([sys.executable, "-c", _SAVER, str(tmp_path), "300"], capture_output=True, text=True,
+    """120 processes, each killed at a random point of its saves."""
+    told = subprocess.run([sys.executable, "-c", _SAVER, str(tmp_path), "120"], capture_output=True, text=True,
                           timeout=300, check=False)
     assert told.returncode == 0, told.stderr
     word, number = told.stdout.split()
     assert word == "survived"
-    assert float(number) > 20  # many saves were finished, and the next process went on from them
+    assert float(number) > 8  # many saves were finished, and the next process went on from them
 
 
 _STEPPER = """
