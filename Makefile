@@ -3,7 +3,9 @@
 #
 #   make demo    digits: trained, saved, read from C              make lint    ruff and mypy
 #   make test    the whole test suite (JOBS=2 processes)           make docs    rewrite the generated pages
-#   make test-gpu  the tests of GPUs on the machine's own, which `make test` runs over a fake of its driver
+#   make test-gpu  the tests of GPUs on the machine's own, which `make test` runs over a fake of its driver; then those
+#                of layers and gradients with all of their tensors there
+#   make test-gpu-sanitized  the table of ops on a GPU under NVIDIA's compute-sanitizer (SANITIZER=/path/to/it)
 #   make bench   measure beside the peers that are installed       make clean   remove what was built
 #   make fuzz    random programs in both modes, bad values, integer arguments, threads, gradients in every placement of
 #                tapes and decorators; each for TIME=600 seconds, from SEED=...
@@ -14,6 +16,8 @@ VENV ?= .venv
 JOBS ?= 2
 ARGS ?=
 BIN := $(VENV)/bin
+SANITIZER ?= compute-sanitizer
+ON_GPUS := tests/keras/test_layers.py tests/keras/test_fit.py tests/tracer/test_gradients_ops.py
 ROOMS := ir codegen runtime eager tracer
 
 # The first interpreter that runs, is recent enough and can make environments.
@@ -26,7 +30,7 @@ echo "twofold needs Python 3.11 or later with the venv module; there is none (PY
 exit 1
 endef
 
-.PHONY: demo test test-gpu lint bench docs fuzz clean
+.PHONY: demo test test-gpu test-gpu-sanitized lint bench docs fuzz clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -37,6 +41,13 @@ test: $(VENV)/.dev
 
 test-gpu: $(VENV)/.dev
 	TWOFOLD_TEST_GPU=1 $(BIN)/pytest $(ARGS) tests/gpu
+	TWOFOLD_TEST_GPU=1 PYTHONPATH=tests $(BIN)/pytest -p gpu.everywhere $(ARGS) $(ON_GPUS)
+
+test-gpu-sanitized: $(VENV)/.dev
+	for tool in memcheck racecheck synccheck; do \
+	    TWOFOLD_TEST_GPU=1 $(SANITIZER) --tool $$tool --error-exitcode 1 $(BIN)/python -m pytest $(ARGS) \
+	        tests/gpu/test_ops.py -k test_the_op_table || exit 1; \
+	done
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 
 import twofold as tf
 
-_PROGRAMS = 30
 _FIRST = "x0 = tf.constant([1.0, 2.0])"
 
 
@@ -25,9 +24,9 @@ def shop() -> Iterator[Workshop]:
         yield made
 
 
-def test_modes_agree(shop: Workshop) -> None:
-    """To the bit, with errors and all."""
-    @settings(max_examples=_PROGRAMS, deadline=None, suppress_health_check=list(HealthCheck))
+def agree(shop: Workshop, number: int) -> None:
+    """Has programs run in all modes, and requires the same bits of them, with errors and all."""
+    @settings(max_examples=number, deadline=None, suppress_health_check=list(HealthCheck))
     @given(programs())
     def check(program: Program) -> None:
         source = program.source()
@@ -35,6 +34,16 @@ def test_modes_agree(shop: Workshop) -> None:
         if actual is not None:
             pytest.fail(script(source, actual), pytrace=False)
     check()
+
+
+def test_modes_agree(shop: Workshop) -> None:
+    agree(shop, 30)
+
+
+def test_modes_agree_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TWOFOLD_FUZZ_GPU", "1")
+    with Workshop() as there:
+        agree(there, 3)
 
 
 def test_programs_have_everything() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from gpu.devices import HARDWARE, device
+from ptx_checks import refused
 
 import twofold as tf
 
@@ -63,7 +64,10 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, Any, Any]:
     """All tests, on a machine that has a GPU."""
     with device() as fake:
         _drivers.append(fake)
-        return (yield)
+        result = yield
+    wrong = refused()
+    assert not wrong, "\n".join(wrong)
+    return result
 
 
 @pytest.hookimpl(wrapper=True)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
+from gpu.devices import device
 from guides.page import FIZZBUZZ, Page, check_regression
 
 import twofold as tf
@@ -302,7 +306,17 @@ print("W = {}, B = {}".format(model.W.numpy(), model.B.numpy()))
 """), 300)
 
 
-def test_variables_are_objects(guide: Page) -> None:
+@pytest.fixture(params=["a GPU", "no GPU"])
+def with_gpu(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """Whether the machine has a GPU: where not one of its own is asked for, that of the fake driver."""
+    if request.param == "no GPU":
+        yield False
+    else:
+        with device():
+            yield True
+
+
+def test_variables_are_objects(guide: Page, with_gpu: bool) -> None:
     guide.run("""
 if tf.test.is_gpu_available():
   with tf.device("gpu:0"):
@@ -457,7 +471,8 @@ grad_log1pexp(tf.constant(100.)).numpy()
 """, "1.0")
 
 
-def test_measuring(guide: Page) -> None:
+def test_measuring(guide: Page, with_gpu: bool) -> None:
+    shape = "(40, 40)" if with_gpu else "(1000, 1000)"  # the fake driver takes its time
     printed = guide.run("""
 import time
 
@@ -491,13 +506,14 @@ if tf.test.is_gpu_available():
     print("GPU: {} secs".format(measure(tf.random.normal(shape), steps)))
 else:
   print("GPU: not found")
-""", {"steps = 200": "steps = 4"})
+""", {"steps = 200": "steps = 4", "(1000, 1000)": shape})
     title, cpu, gpu = printed.splitlines()
-    assert title == "Time to multiply a (1000, 1000) matrix by itself 4 times:"
-    assert float(cpu.removeprefix("CPU: ").removesuffix(" secs")) > 0 and gpu == "GPU: not found"
+    assert title == f"Time to multiply a {shape} matrix by itself 4 times:"
+    assert float(cpu.removeprefix("CPU: ").removesuffix(" secs")) > 0
+    assert re.fullmatch(r"GPU: [\d.e-]+ secs" if with_gpu else "GPU: not found", gpu)
 
 
-def test_copies_on_devices(guide: Page) -> None:
+def test_copies_on_devices(guide: Page, with_gpu: bool) -> None:
     guide.run("""
 if tf.test.is_gpu_available():
   x = tf.random.normal([10, 10])
@@ -509,3 +525,7 @@ if tf.test.is_gpu_available():
   _ = tf.matmul(x_gpu0, x_gpu0)  # Runs on GPU:0
 
 """)
+    if with_gpu:
+        on_gpu, on_host = guide.names["_"], guide.names["x_cpu"]
+        assert on_gpu.device.endswith("GPU:0") and on_host.device.endswith("CPU:0")
+        assert on_gpu.numpy().tobytes() == tf.matmul(on_host, on_host).numpy().tobytes()
