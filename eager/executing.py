@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from twofold.ir import graph as g
+from twofold.ir import groups
 from twofold.ir.dims import evaluate
 from twofold.ir.dtypes import from_numpy
 from twofold.ir.errors import InvalidArgumentError, line_text, of_values, op_error
@@ -202,6 +203,16 @@ class Host:
         results: tuple[Tensor, ...] = result if isinstance(result, tuple) else (result,)
         self.tell(op)
         return self.on_device(results)
+
+    def begin(self, node: g.Node, arrays: list[np.ndarray], sizes: KnownSizes) -> Callable[[], Sequence[Any]]:
+        """Begins an exchange of values of the host with other replicas; what is given waits for its results."""
+        attrs = {k: resolve(v, sizes) for k, v in node.attrs.items()} if sizes else node.attrs
+        pending = groups.begin(node.op.name, self.on_host(arrays), attrs)
+
+        def end() -> Sequence[Any]:
+            return self.on_device([wrap(np.asarray(a, v.dtype.np))
+                                   for a, v in zip(pending.wait(), node.outputs, strict=True)])
+        return end
 
     def tell(self, op: Op) -> None:
         """Says once of each op that a backend of other memory leaves it to the host."""

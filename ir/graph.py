@@ -276,7 +276,9 @@ def effect_of(node: Node) -> str | None:
         if any(effect_of(inner) is not None for region in node.regions for inner in region.nodes):
             return "host"
         return None
-    return "random" if "effect" in node.op.traits else None
+    if "effect" not in node.op.traits:
+        return None
+    return "host" if "exchange" in node.op.traits else "random"
 
 
 def is_pure(node: Node) -> bool:

@@ -1,8 +1,8 @@
 """Running a graph: native segments, and calls of Python between them.
 
-`Executable` splits a graph into segments that run natively as one piece each, and nodes that need Python: host calls,
-ops of eager kernels, effects, sizes that values decide, and control flow around any of these. Native nodes wait for
-one another: as many as possible run in one segment. A graph without anything of the latter kind is a single segment.
+`Executable` splits a graph (`parts.py`) into segments that run natively as one piece each, nodes that need Python (host
+calls, ops of eager kernels, effects, sizes that values decide, and control flow around any of these), and begins and
+ends of exchanges with other replicas. A graph without anything of the latter kinds is a single segment.
 
 Arrays go in and come out; what runs a node that is not native is handed in by the room that knows how.
 """
@@ -10,44 +10,37 @@ Arrays go in and come out; what runs a node that is not native is handed in by t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from twofold.codegen.backend import Backend, CompiledGraph
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
-from twofold.ir import symbols
 from twofold.ir.assumptions import broken
 from twofold.ir.dims import Dim
 from twofold.ir.errors import InternalError, InvalidArgumentError, line_text
 from twofold.ir.replay import bind_sizes
 
-__all__ = ["Executable", "Improve", "KnownSizes", "Timeable", "pieces"]
+from .parts import Begin, End, Part, PythonNode, Segment, brought, split, subgraph
 
-
-class _Python:
-    """A node that needs Python."""
-
-    def __init__(self, node: g.Node) -> None:
-        self.node = node
-
-
-class _Segment:
-    """Native nodes that run as one piece."""
-
-    def __init__(self, nodes: list[g.Node]) -> None:
-        self.nodes = nodes
-        self.inputs: list[g.Value] = []
-        self.outputs: list[g.Value] = []
-        self.run: CompiledGraph | None = None
+__all__ = ["Begin", "End", "Executable", "Improve", "KnownSizes", "Timeable", "pieces"]
 
 
 Improve = Callable[[g.Graph], g.Graph]
 # The sizes that symbols stand for: numbers, but `ir/replay.py`, which graphs are also traced by, has them as Dims.
 KnownSizes: TypeAlias = dict[str, Any]
-Host = Callable[[g.Node, list[np.ndarray], KnownSizes], Sequence[np.ndarray]]
 R = TypeVar("R", bound=CompiledGraph)
+
+
+class PythonHost(Protocol):
+    """Runs nodes that are not native."""
+
+    def __call__(self, node: g.Node, arrays: list[np.ndarray], sizes: KnownSizes) -> Sequence[np.ndarray]:
+        """The results of a node; it notes sizes that the node binds."""
+
+    def begin(self, node: g.Node, arrays: list[np.ndarray], sizes: KnownSizes) -> Callable[[], Sequence[np.ndarray]]:
+        """Begins an exchange; what is given waits for its results."""
 
 
 class Executable:
@@ -61,11 +54,11 @@ class Executable:
 
     moves = True
 
-    def __init__(self, graph: g.Graph, host: Host, backend: Backend, donate: dict[int, int] | None = None,
+    def __init__(self, graph: g.Graph, host: PythonHost, backend: Backend, donate: dict[int, int] | None = None,
                  improve: Improve | None = None, label: str = "", sizes: Mapping[str, int] | None = None) -> None:
         """Args:
             graph: what to run.
-            host: runs a node that is not native: `(node, arrays, sizes) -> arrays`; it notes sizes that the node binds.
+            host: runs nodes that are not native.
             backend: runs what it supports of the graph.
             donate: output number -> number of an input whose memory the output may take: the caller gives that array
                 away. Used where the graph is native as a whole.
@@ -79,7 +72,7 @@ class Executable:
         self.graph = graph
         self._origin, self._improve, self._label = graph, improve, label
         self._others: dict[Backend, Executable] = {}
-        self.parts: list[_Segment | _Python] = []
+        self.parts: list[Part] = []
         self.last: dict[int, list[g.Value]] = {}
         self._assumed: dict[int, list[dm.Guard]] = {}
         self.whole: CompiledGraph | None = backend.stored(graph, self.donate, label)
@@ -88,18 +81,18 @@ class Executable:
         origin = graph
         if improve is not None:
             graph = self.graph = improve(graph.copy())
-        self.parts = _split(graph, backend)
+        self.parts = split(graph, backend)
         self.last = self._last_uses()
         self._assumed = self._assumptions()
         if _is_native(graph, self.parts):
             self.whole = backend.program(graph, self.donate, origin, label, sizes)
         else:
             for part in self.parts:
-                if isinstance(part, _Segment):
-                    piece = _subgraph(graph, part)
+                if isinstance(part, Segment):
+                    piece = subgraph(graph, part)
                     part.run = backend.program(piece, {}, piece, "", sizes)
 
-    def on(self, backend: Backend, host: Host) -> Executable:
+    def on(self, backend: Backend, host: PythonHost) -> Executable:
         """The same graph for another backend, whose host runs what it leaves; it gives no memory away."""
         other = self._others.get(backend)
         if other is None:
@@ -130,24 +123,31 @@ class Executable:
         if self.whole is not None:
             return self.whole(arrays, sizes)
         values: dict[g.Value, np.ndarray] = dict(zip(self.graph.inputs, arrays, strict=True))
+        begun: dict[g.Node, Callable[[], Sequence[np.ndarray]]] = {}
         for number, part in enumerate(self.parts):
-            if isinstance(part, _Segment):
-                results = part.run([values[v] for v in part.inputs], sizes)  # type: ignore[misc]
-                outputs = part.outputs
-            else:
-                node = part.node
-                results = list(self.host(node, [values[v] for v in node.inputs], sizes))
-                outputs = node.outputs
-            for value, array in zip(outputs, results, strict=True):
+            results = self._results(part, [values[v] for v in part.inputs], sizes, begun)
+            for value, array in zip(part.outputs, results, strict=True):
                 values[value] = array
                 bind_sizes(value.dims, array.shape, sizes)
-                if not isinstance(part, _Segment):
+                if not isinstance(part, Segment):
                     _check(value, array, sizes, part.node)
             if number in self._assumed:
                 self._test(number, sizes)
             for value in self.last.get(number, ()):
                 values.pop(value, None)
         return [values[v] for v in self.graph.outputs]
+
+    def _results(self, part: Part, arrays: list[np.ndarray], sizes: KnownSizes,
+                 begun: dict[g.Node, Callable[[], Sequence[np.ndarray]]]) -> Sequence[np.ndarray]:
+        """What a part gives: nothing where it begins what another one ends."""
+        if isinstance(part, Segment):
+            return part.run(arrays, sizes)  # type: ignore[misc]
+        if isinstance(part, End):
+            return begun.pop(part.node)()
+        if isinstance(part, PythonNode):
+            return self.host(part.node, arrays, sizes)
+        begun[part.node] = self.host.begin(part.node, arrays, sizes)
+        return ()
 
     def _test(self, number: int, sizes: KnownSizes) -> None:
         """Check the guards on sizes that are all known once part `number` has run.
@@ -165,8 +165,8 @@ class Executable:
             return {}
         bound: dict[str, int] = {}
         for number, part in enumerate(self.parts):
-            for node in part.nodes if isinstance(part, _Segment) else [part.node]:
-                names = {node.attrs["symbol"]} if node.op is g.BIND else _brought(node, self.backend)
+            for node in part.nodes:
+                names = {node.attrs["symbol"]} if node.op is g.BIND else brought(node, self.backend)
                 for name in names:
                     bound.setdefault(name, number)
         inputs = self.graph.symbols()
@@ -179,9 +179,7 @@ class Executable:
     def _last_uses(self) -> dict[int, list[g.Value]]:
         at: dict[g.Value, int] = {}
         for number, part in enumerate(self.parts):
-            touched = [*part.inputs, *part.outputs] if isinstance(part, _Segment) else \
-                [*part.node.inputs, *part.node.outputs]
-            for value in touched:
+            for value in (*part.inputs, *part.outputs):
                 at[value] = number
         for value in self.graph.outputs:
             at.pop(value, None)
@@ -214,13 +212,13 @@ class Timeable(Executable, Generic[R]):
 
     moves = False
 
-    def __init__(self, graph: g.Graph, host: Host, backend: Backend, make: Callable[[g.Graph], R]) -> None:
+    def __init__(self, graph: g.Graph, host: PythonHost, backend: Backend, make: Callable[[g.Graph], R]) -> None:
         """Args:
             make: from a graph of native nodes only to what runs it.
         """
         self.host, self.donate, self.graph, self.whole = host, {}, graph, None
         self.backend = backend
-        self.parts = _split(graph, backend)
+        self.parts = split(graph, backend)
         self.last = self._last_uses()
         self._assumed = self._assumptions()
         self.natives: list[R] = []
@@ -229,143 +227,37 @@ class Timeable(Executable, Generic[R]):
             self.natives.append(program)
             return
         for part in self.parts:
-            if isinstance(part, _Segment):
-                part.run = program = make(_subgraph(graph, part))
+            if isinstance(part, Segment):
+                part.run = program = make(subgraph(graph, part))
                 self.natives.append(program)
 
 
 def pieces(graph: g.Graph, backend: Backend,
-           origins: dict[g.Node, g.Node] | None = None) -> list[g.Graph | g.Node]:
-    """The parts in which `graph` runs: graphs that are native as a whole, and nodes that Python runs, in order.
+           origins: dict[g.Node, g.Node] | None = None) -> list[g.Graph | g.Node | Begin | End]:
+    """The parts in which `graph` runs, in order: graphs that are native as a whole, nodes that Python runs, and where
+    exchanges begin and end.
 
     Args:
         origins: takes the node of `graph` for each node that is new, and whose regions are the old ones.
     """
-    parts = _split(graph, backend)
+    parts = split(graph, backend)
     if _is_native(graph, parts):
         return [graph]
-    run_as: list[g.Graph | g.Node] = []
+    run_as: list[g.Graph | g.Node | Begin | End] = []
     for part in parts:
-        if isinstance(part, _Python):
-            run_as.append(part.node)
+        if not isinstance(part, Segment):
+            run_as.append(part.node if isinstance(part, PythonNode) else part)
             continue
-        piece = _subgraph(graph, part)
+        piece = subgraph(graph, part)
         run_as.append(piece)
         if origins is not None:
             origins.update(zip(piece.nodes, part.nodes, strict=True))
     return run_as
 
 
-def _is_native(graph: g.Graph, parts: list[_Segment | _Python]) -> bool:
+def _is_native(graph: g.Graph, parts: list[Part]) -> bool:
     text = any(v.dtype.kind == "s" for v in graph.inputs)  # passes through, which native code cannot do
-    return len(parts) <= 1 and not any(isinstance(p, _Python) for p in parts) and not text
-
-
-def _split(graph: g.Graph, backend: Backend) -> list[_Segment | _Python]:
-    """The parts of a graph, in an order that respects values, sizes and effects."""
-    backend.prepare()
-    depth: dict[g.Value, int] = {}  # number of the part before which a value is known; native parts are odd
-    bound: dict[str, int] = {}
-    level_of: dict[g.Node, int] = {}
-    effects = 0
-    for node in graph.nodes:
-        level = max((depth.get(v, 0) for v in node.inputs), default=0)
-        for name in _symbols(node):
-            level = max(level, bound.get(name, 0))
-        if backend.supports(node):
-            level |= 1
-            if node.op in (g.CONSTANT, g.SIZE):
-                level = 1 if node.op is g.CONSTANT else level
-        else:
-            level = level + 1 if level & 1 else level
-            if g.effect_of(node) is not None:
-                level = effects = max(level, effects)
-        level_of[node] = level
-        for value in node.outputs:
-            depth[value] = level
-        names = {node.attrs["symbol"]} if node.op is g.BIND else _brought(node, backend)
-        for name in names:
-            bound.setdefault(name, level + 1)
-    parts: list[_Segment | _Python] = []
-    for level in sorted(set(level_of.values())):
-        nodes = [n for n in graph.nodes if level_of[n] == level]
-        if level & 1:
-            parts.append(_Segment(nodes))
-        else:
-            parts += [_Python(n) for n in nodes]
-    _fill(graph, parts)
-    return [p for p in parts if not isinstance(p, _Segment) or p.outputs]
-
-
-def _symbols(node: g.Node) -> frozenset[str]:
-    symbols_read = dm.symbols_of([d for v in (*node.inputs, *node.outputs) for d in v.dims])
-    if isinstance(node.op, g.Construct) or "dynamic" in node.op.traits:
-        symbols_read = dm.symbols_of([d for v in node.inputs for d in v.dims])
-    if node.op is not g.CALL:  # regions see the sizes around them; a callee only those that it is given
-        for region in node.regions:
-            symbols_read |= symbols.used(region)
-    return symbols_read | _in_attrs(tuple(node.attrs.values()))
-
-
-def _in_attrs(attrs: tuple[object, ...]) -> frozenset[str]:
-    names: frozenset[str] = frozenset()
-    for a in attrs:
-        if isinstance(a, Dim):
-            names |= a.symbols()
-        elif type(a) is tuple:
-            names |= _in_attrs(a)
-    return names
-
-
-def _brought(node: g.Node, backend: Backend) -> frozenset[str]:
-    """The symbols that the results of a node bind."""
-    if backend.supports(node):
-        return frozenset()
-    return dm.symbols_of([d for v in node.outputs for d in v.dims]) - dm.symbols_of(
-        [d for v in node.inputs for d in v.dims])
-
-
-def _fill(graph: g.Graph, parts: list[_Segment | _Python]) -> None:
-    """The inputs and outputs of the segments; constants are copied into the segments that read them."""
-    home = {v: p for p in parts if isinstance(p, _Segment) for n in p.nodes for v in n.outputs}
-    cheap = {v for p in parts if isinstance(p, _Segment) for n in p.nodes if n.op in (g.CONSTANT, g.SIZE)
-             for v in n.outputs}
-
-    def ask(value: g.Value, part: _Segment | _Python | None) -> None:
-        owner = home.get(value)
-        if owner is part:
-            return
-        if isinstance(part, _Segment):
-            if value in cheap:
-                if value.node is not None and value.node not in part.nodes:
-                    part.nodes.insert(0, value.node)
-                return
-            if value not in part.inputs:
-                part.inputs.append(value)
-        if owner is not None and value not in owner.outputs:
-            owner.outputs.append(value)
-
-    for part in parts:
-        if isinstance(part, _Segment):
-            for node in list(part.nodes):
-                for value in node.inputs:
-                    ask(value, part)
-        else:
-            for value in part.node.inputs:
-                ask(value, part)
-    for value in graph.outputs:
-        ask(value, None)
-
-
-def _subgraph(graph: g.Graph, part: _Segment) -> g.Graph:
-    """The graph of a segment alone."""
-    subgraph = g.Graph(graph.name)
-    values = {v: subgraph.add_input(v.dims, v.dtype, v.name) for v in part.inputs}
-    for node in part.nodes:
-        new = subgraph.add(node.op, [values[v] for v in node.inputs], node.attrs, node.outputs, node.regions, node.loc)
-        values.update(zip(node.outputs, new.outputs, strict=True))
-    subgraph.outputs = [values[v] for v in part.outputs]
-    return subgraph
+    return len(parts) <= 1 and all(isinstance(p, Segment) for p in parts) and not text
 
 
 def unexpected(node: g.Node) -> InternalError:

@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from twofold.codegen import llvm_module, program
 from twofold.codegen.apart import apart
 from twofold.codegen.backend import Backend
 from twofold.eager import sized
+from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir import passes
 from twofold.ir.data_class import data_class, field
 from twofold.ir.dims import DimLike
 from twofold.runtime.cpu import cpu
-from twofold.runtime.program import pieces
+from twofold.runtime.program import Begin, End, pieces
 
-from .kernels import PlannedKernel, kernels_of
+from .kernels import PlannedKernel, amount, kernels_of
 
-__all__ = ["Explanation", "KernelNote", "LaunchNote", "PassNote", "explain_graph"]
+__all__ = ["ExchangeNote", "Explanation", "KernelNote", "LaunchNote", "PassNote", "explain_graph"]
 
 _NAMES = 12  # ops of a kernel that a line shows
 
@@ -81,6 +84,29 @@ class LaunchNote:
 
 
 @data_class()
+class ExchangeNote:
+    """What replicas exchange at once, beside kernels.
+
+    Attributes:
+        name: of the op.
+        line: the user's.
+        tensors: how many each replica has part in it with.
+        bytes: of these, as text.
+        replicas: how many there are.
+        begins: how many kernels have run then.
+        ends: how many have run when its results are waited for.
+    """
+
+    name: str
+    line: str
+    tensors: int
+    bytes: str
+    replicas: int
+    begins: int
+    ends: int = 0
+
+
+@data_class()
 class Explanation:
     """The result of `explain`; `print` shows it.
 
@@ -91,6 +117,7 @@ class Explanation:
         passes: a note of each pass, in order.
         kernels: what runs natively, in order.
         host: what Python runs: op or function, and the user's line.
+        exchanges: what replicas exchange, in the order in which that begins.
         launches: where the call runs on a GPU, what is launched there.
         control: of branches and loops on a GPU, the user's line, and who decides them.
         arena: bytes of memory between kernels, as text.
@@ -105,6 +132,7 @@ class Explanation:
     passes: list[PassNote] = field(default_factory=list)
     kernels: list[KernelNote] = field(default_factory=list)
     host: list[tuple[str, str]] = field(default_factory=list)
+    exchanges: list[ExchangeNote] = field(default_factory=list)
     launches: list[LaunchNote] = field(default_factory=list)
     control: list[tuple[str, str]] = field(default_factory=list)
     arena: str = "0"
@@ -116,7 +144,7 @@ class Explanation:
             return f"{self.signature} runs eagerly, because it cannot be traced: {self.fallback}"
         return "\n".join([*self._head(), "", "passes", *self._passes(), "", "graph", self.after, "",
                           f"native kernels: {len(self.kernels)} ({self.arena} bytes of memory between them)",
-                          *self._kernels(), "", *self._launches(),
+                          *self._kernels(), "", *self._exchanges(), *self._launches(),
                           "calls of Python", *(self._host() or ["  none"])])
 
     def _head(self) -> list[str]:
@@ -140,6 +168,14 @@ class Explanation:
                 lines.append(f"     in every round of the loop at {', in that at '.join(kernel.loops)}")
             lines += [f"     {text}" for text in kernel.because]
         return lines or ["  none"]
+
+    def _exchanges(self) -> list[str]:
+        if not self.exchanges:
+            return []
+        lines = [f"  {n}. {e.name} of {e.tensors} tensors, {e.bytes}, of {e.replicas} replicas"
+                 f"{f'  at {e.line}' if e.line else ''}\n     begins after {e.begins} kernels, ends after {e.ends}"
+                 for n, e in enumerate(self.exchanges)]
+        return [f"exchanges: {len(lines)}", *lines, ""]
 
     def _launches(self) -> list[str]:
         if not self.launches:
@@ -174,29 +210,59 @@ def explain_graph(graph: g.Graph, signature: str, reason: str, fast_math: bool =
     explanation.after = _text(copy)
     explanation.seconds.update({"lowering": 0.0, "optimising": 0.0, "code": 0.0})
     where = cpu if backend is None else backend
-    explanation.kernels = [_note(kernel) for kernel in kernels_of(copy, where)[0]]
-    arena = _describe(explanation, copy, where, sizes or {})
+    kernels = kernels_of(copy, where)[0]
+    explanation.kernels = [_note(kernel) for kernel in kernels]
+    ran = Counter(kernel.steps[0][:2] for kernel in kernels)
+    arena = _Pieces(explanation, where, sizes or {}, ran).describe(copy)
     explanation.arena = " + ".join(str(a) for a in arena if a != 0) or "0"
     return explanation
 
 
-def _describe(explanation: Explanation, graph: g.Graph, backend: Backend, sizes: dict[str, int]) -> list[DimLike]:
-    """Notes the nodes that Python runs, the seconds of code generation, and what a GPU is given; the arenas of the
-    programs."""
-    arena: list[DimLike] = []
-    for piece in pieces(graph, backend):
-        if isinstance(piece, g.Node):
-            name = piece.attrs["name"] if piece.op is g.HOST else piece.op.name
-            if not backend.is_host and sized.computes(piece):
-                name += ", whose size the host reads"
-            explanation.host.append((name, "" if piece.loc is None else str(piece.loc)))
-            for region in piece.regions:
-                arena += _describe(explanation, region, backend, sizes)
-        elif backend.is_host:
-            arena.append(_compiled(explanation, piece))
-        else:
-            arena.append(_launched(explanation, piece, backend, sizes))
-    return arena
+class _Pieces:
+    """Notes the nodes that Python runs, exchanges, the seconds of code generation, and what a GPU is given.
+
+    Args:
+        sizes: that symbols stand for.
+        kernels: how many there are, by graph and number of the program in it.
+    """
+
+    def __init__(self, explanation: Explanation, backend: Backend, sizes: dict[str, int],
+                 kernels: Mapping[tuple[g.Graph, int], int]) -> None:
+        self.explanation, self.backend, self.sizes, self.kernels = explanation, backend, sizes, kernels
+        self.ran = 0
+
+    def describe(self, graph: g.Graph) -> list[DimLike]:
+        """The arenas of the programs of a graph, the pieces of which are noted."""
+        arena: list[DimLike] = []
+        programs = 0
+        begun: dict[g.Node, ExchangeNote] = {}
+        for piece in pieces(graph, self.backend):
+            if isinstance(piece, g.Node):
+                self._python(piece)
+                arena += [size for region in piece.regions for size in self.describe(region)]
+            elif isinstance(piece, Begin):
+                begun[piece.node] = note = _exchange(piece.node, self.ran)
+                self.explanation.exchanges.append(note)
+            elif isinstance(piece, End):
+                begun[piece.node].ends = self.ran
+            else:
+                self.ran += self.kernels[graph, programs]
+                programs += 1
+                arena.append(_compiled(self.explanation, piece) if self.backend.is_host else
+                             _launched(self.explanation, piece, self.backend, self.sizes))
+        return arena
+
+    def _python(self, node: g.Node) -> None:
+        name = node.attrs["name"] if node.op is g.HOST else node.op.name
+        if not self.backend.is_host and sized.computes(node):
+            name += ", whose size the host reads"
+        self.explanation.host.append((name, _line(node)))
+
+
+def _exchange(node: g.Node, ran: int) -> ExchangeNote:
+    count = len(node.outputs)
+    size = sum((dm.numel(v.dims) * v.dtype.size for v in node.inputs[:count]), start=0)
+    return ExchangeNote(node.op.name, _line(node), count, amount(size), node.attrs["replicas"], ran)
 
 
 def _compiled(explanation: Explanation, piece: g.Graph) -> DimLike:

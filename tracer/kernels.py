@@ -100,6 +100,8 @@ def _collect(graph: g.Graph, backend: Backend, kernels: list[PlannedKernel], pla
             kernels += planned
             programs += 1
             continue
+        if not isinstance(piece, g.Node):
+            continue
         inside = (*loops, origins.get(piece, piece)) if piece.op is g.WHILE else loops
         for region in piece.regions:
             _collect(region, backend, kernels, plans, inside)

@@ -6,7 +6,7 @@ runs once, for both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -107,21 +107,37 @@ def _run(graph: g.Graph, tensors: Sequence[Tensor], eager: dict[g.Value, np.ndar
     """The compiled values of `outputs`; nodes with effects give what they gave before."""
     copy, copies = graph.copy_with()
     copy.outputs = [copies[v] for v in outputs]
-    recorded = {copies[v]: array for v, array in eager.items()}
     from twofold.runtime.cpu import cpu  # imports compilers, which eager code does not need
     from twofold.runtime.program import Executable
 
-    host = Host(cpu)
-
-    def run_node(node: g.Node, arrays: list[np.ndarray], sizes: Sizes) -> Sequence[np.ndarray]:
-        if not g.is_pure(node) and node.op is not g.BIND and all(v in recorded for v in node.outputs):
-            return [recorded[v] for v in node.outputs]
-        return host(node, arrays, sizes)
-
+    host = _Recorded({copies[v]: array for v, array in eager.items()})
     try:
-        return Executable(copy, run_node, cpu, improve=improve, label="passes")([t._array for t in tensors])
+        return Executable(copy, host, cpu, improve=improve, label="passes")([t._array for t in tensors])
     except NodeFailure as failure:
         raise failed(failure) from None
+
+
+class _Recorded(Host):
+    """Runs nodes that need Python; those with effects give what they gave before."""
+
+    def __init__(self, values: dict[g.Value, np.ndarray]) -> None:
+        from twofold.runtime.cpu import cpu
+
+        super().__init__(cpu)
+        self._values = values
+
+    def __call__(self, node: g.Node, arrays: list[np.ndarray], sizes: Sizes) -> Sequence[np.ndarray]:
+        known = self._known(node)
+        return super().__call__(node, arrays, sizes) if known is None else known
+
+    def begin(self, node: g.Node, arrays: list[np.ndarray], sizes: Sizes) -> Callable[[], Sequence[np.ndarray]]:
+        known = self._known(node)
+        return super().begin(node, arrays, sizes) if known is None else lambda: known
+
+    def _known(self, node: g.Node) -> list[np.ndarray] | None:
+        if g.is_pure(node) or node.op is g.BIND or any(v not in self._values for v in node.outputs):
+            return None
+        return [self._values[v] for v in node.outputs]
 
 
 def _improve(graph: g.Graph) -> Improve | None:

@@ -57,8 +57,9 @@ packs = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=100)
 parts = replica(lambda *xs: tf.distribute.get_replica_context().all_reduce("SUM", xs, packs),
                 *[tf.fill([n], rank + 1.0) for n in range(40)])
 assert all(p.numpy().tolist() == [sum(range(1, count + 1))] * n for n, p in enumerate(parts))
-exchanged, whole = [], strategy._group.sum
-strategy._group.sum = lambda rows, add: [exchanged.append(rows.nbytes), whole(rows, add)][1]
+exchanged, transport = [], strategy._group._group
+whole = transport.sum
+transport.sum = lambda rows, add: [exchanged.append(rows.nbytes), whole(rows, add)][1]
 small = tf.distribute.MultiWorkerMirroredStrategy(communication_options=packs)
 small.reduce("SUM", [tf.zeros(20)] * 3, None)
 strategy.reduce("SUM", [tf.zeros(20)] * 3, None)

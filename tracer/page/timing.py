@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -84,6 +84,17 @@ class _TimedHost(executing.Host):
         results = super().__call__(node, arrays, sizes)
         self.spent[node] = self.spent.get(node, 0.0) + time.perf_counter() - start
         return results
+
+    def begin(self, node: g.Node, arrays: list[np.ndarray], sizes: dict[str, DimLike]
+              ) -> Callable[[], Sequence[np.ndarray]]:
+        end = super().begin(node, arrays, sizes)
+
+        def timed() -> Sequence[np.ndarray]:
+            start = time.perf_counter()
+            results = end()
+            self.spent[node] = self.spent.get(node, 0.0) + time.perf_counter() - start
+            return results
+        return timed
 
     def region(self, graph: g.Graph) -> Timeable[_TimedProgram | _TimedOnGpu]:
         timeable = self.timed.get(graph)

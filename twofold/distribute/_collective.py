@@ -1,15 +1,16 @@
-"""Sums, means and joins over replicas, at once or as a node of a graph: `collective_all_reduce`.
+"""Sums, means and joins over replicas: by additions, or by the ops `collective_all_reduce` and `collective_all_gather`.
 
-Where replicas run when values are there (op by op, or as nodes of compiled functions do), they meet in this process,
-and one of them exchanges packs with other processes (`_transport.py`). Where all replicas of a process are traced into
-one graph, they meet while it is traced, and the sum is part of it. Additions are made in the order of the replicas'
-numbers each time.
+Where all replicas of a process are traced into one graph, or run op by op, they meet there, and what they have is added
+up by ops. What processes exchange, and replicas of which each runs a compiled function, are the ops of
+`ir/ops/collective.py`: how these reach the others is said here (`Processes`, `Replicas`). Additions are made in the
+order of the replicas' numbers each time. Tensors are exchanged in packs, which are cut when a function is traced.
 """
 
 from __future__ import annotations
 
 import contextvars
 import functools
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -20,31 +21,50 @@ import twofold as tf
 from twofold._front.api import tensor
 from twofold.eager import record
 from twofold.eager.tensor import Tensor, wrap
-from twofold.ir import nest
-from twofold.ir.spec import TensorSpec
-from twofold.tracer import host
+from twofold.ir import graph as g
+from twofold.ir import groups, nest, ops
+from twofold.ir.dims import Dim
 from twofold.tracer.trace import current
 
 from ._context import Left, Place, _here, _place
+from ._line import Line
+from ._transport import Group
 from ._values import PerReplica, ReduceOp
 
-__all__ = ["all_gather", "all_reduce", "gathered", "merge_call", "reduced"]
+__all__ = ["all_gather", "all_reduce", "gathered", "known", "merge_call", "reduced"]
+
+
+PROCESSES, REPLICAS = "processes", "replicas"  # groups, as graphs name them
+
 
 def all_reduce(context: Any, reduce_op: Any, value: Any, options: Any = None) -> Any:
     """See `ReplicaContext.all_reduce`."""
     kind = operation(reduce_op)
     tensors = [tensor(leaf) for leaf in nest.flatten(value)]
-    strategy, pack = context.strategy, getattr(options, "bytes_per_pack", 0)
+    strategy, meeting = context.strategy, context._meeting
+    pack = getattr(options, "bytes_per_pack", 0) or strategy._pack
     if strategy.num_replicas_in_sync == 1 or not tensors:
         return nest.pack(value, tensors)
+    if meeting is None or current() is not meeting.trace:
+        return nest.pack(value, _joined(context, tensors, kind, pack))
 
     @tf.custom_gradient
-    def reduce(*tensors: Tensor) -> Any:
-        def gradient(*cts: Tensor) -> list[Tensor]:
-            return _joined(context, list(cts), kind, pack)
-        return _joined(context, list(tensors), kind, pack), gradient
-    results = reduce(*tensors)
+    def joined(*tensors: Tensor) -> Any:  # each replica has its own tapes
+        return _joined(context, tensors, kind, pack), lambda *cts: _joined(context, cts, kind, pack)
+    results = joined(*tensors)
     return nest.pack(value, [results] if isinstance(results, Tensor) else list(results))
+
+
+def _joined(context: Any, tensors: Sequence[Tensor], kind: ReduceOp, pack: int) -> list[Tensor]:
+    """The reduced tensors, for one replica of those that come here."""
+    strategy, meeting = context.strategy, context._meeting
+    if meeting is None:
+        return reduced(strategy, [tensors], kind, pack)
+    if current() is meeting.trace:  # as the replicas began: all of them are traced, or none
+        totals: list[Tensor] = meeting.join(context._number, tensors,
+                                            lambda values: reduced(strategy, values, kind, pack))
+        return totals
+    return _reduced(REPLICAS, [tensors], kind, strategy.num_replicas_in_sync, pack)
 
 
 def operation(reduce_op: Any) -> ReduceOp:
@@ -61,18 +81,6 @@ def operation(reduce_op: Any) -> ReduceOp:
         raise ValueError(f"reduce_op must be a tf.distribute.ReduceOp, SUM or MEAN; got {reduce_op!r}.") from None
 
 
-def _joined(context: Any, tensors: list[Tensor], kind: ReduceOp, pack: int) -> list[Tensor]:
-    """The reduced tensors, for one replica of those that come here."""
-    strategy, meeting = context.strategy, context._meeting
-    if meeting is None:
-        return reduced(strategy, [tensors], kind, pack)
-    if current() is meeting.trace:  # as the replicas began: all of them are traced, or none
-        totals: list[Tensor] = meeting.join(context._number, tensors,
-                                            lambda values: reduced(strategy, values, kind, pack))
-        return totals
-    return _call(_Meeting(strategy, kind, pack), tensors, [TensorSpec(t.shape, t.dtype) for t in tensors])
-
-
 def reduced(strategy: Any, values: Sequence[Sequence[Tensor]], kind: ReduceOp, pack: int = 0) -> list[Tensor]:
     """The reductions of tensors over all replicas.
 
@@ -81,58 +89,134 @@ def reduced(strategy: Any, values: Sequence[Sequence[Tensor]], kind: ReduceOp, p
         pack: how many bytes are exchanged at once; 0 for as many as the strategy says.
     """
     if strategy._group.size > 1:
-        specs = [TensorSpec(t.shape, t.dtype) for t in values[0]]
-        exchange = _Exchange(strategy, len(values), kind, pack or strategy._pack)
-        return _call(exchange, [t for row in values for t in row], specs)
+        return _reduced(PROCESSES, values, kind, strategy.num_replicas_in_sync, pack or strategy._pack)
     totals = [functools.reduce(tf.add, of_replicas) for of_replicas in zip(*values, strict=True)]
-    return [_mean(total, strategy) for total in totals] if kind is ReduceOp.MEAN else totals
+    return [_mean(total, strategy.num_replicas_in_sync) for total in totals] if kind is ReduceOp.MEAN else totals
 
 
-def _mean(total: Tensor, strategy: Any) -> Tensor:
-    count = strategy.num_replicas_in_sync
+def _mean(total: Tensor, count: int) -> Tensor:
     return total // count if total.dtype.is_integer else total / tf.constant(count, total.dtype)
 
 
-def _call(fn: Callable[..., Any], tensors: Sequence[Tensor], specs: Sequence[TensorSpec]) -> list[Tensor]:
-    return host.call(fn, "collective_all_reduce", tensors, specs)
+def _reduced(group: str, values: Sequence[Sequence[Tensor]], kind: ReduceOp, replicas: int,
+             pack: int) -> list[Tensor]:
+    """The reductions by the op, of which there is one for each pack."""
+    totals: list[Any] = [None] * len(values[0])
+    for numbers in _packs(values[0], pack):
+        results: Any = ops.collective_all_reduce(*[row[n] for row in values for n in numbers], reduction=kind.value,
+                                                 group=group, replicas=replicas, rows=len(values))
+        for n, total in zip(numbers, results, strict=True):
+            totals[n] = total
+    return totals
 
 
-class _Exchange:
-    """The reduction of tensors that are there, with other processes."""
-
-    def __init__(self, strategy: Any, local: int, kind: ReduceOp, pack: int) -> None:
-        self.strategy, self.local, self.kind, self.pack = strategy, local, kind, pack
-
-    def __call__(self, *tensors: Tensor) -> list[Tensor]:
-        count = len(tensors) // self.local
-        rows = [tensors[n * count:(n + 1) * count] for n in range(self.local)]
-        totals: list[Any] = [None] * count
-        with record.telling(()):
-            for numbers in _packs(rows[0], self.pack):
-                flat = np.stack([_flat([row[n] for n in numbers]) for row in rows])
-                total, at = self.strategy._group.sum(flat, _added), 0
-                for n in numbers:
-                    like = rows[0][n]._array
-                    totals[n] = wrap(total[at:at + like.size].reshape(like.shape).copy())
-                    at += like.size
-            return [_mean(t, self.strategy) for t in totals] if self.kind is ReduceOp.MEAN else totals
+def _packs(tensors: Sequence[Tensor], most: int) -> Iterator[list[int]]:
+    """The numbers of tensors that are exchanged together: of one dtype, up to some bytes, in the order in which they
+    are computed."""
+    open_: dict[Any, tuple[list[int], float]] = {}
+    for n in _as_computed(tensors):
+        size = _bytes(tensors[n])
+        numbers, filled = open_.get(tensors[n].dtype, ([], 0.0))
+        if numbers and filled + size > most:
+            yield numbers
+            numbers, filled = [], 0.0
+        open_[tensors[n].dtype] = ([*numbers, n], filled + size)
+    for numbers, _ in open_.values():
+        yield numbers
 
 
-class _Meeting:
-    """The reduction of tensors by which a replica that runs a compiled function meets the others."""
+def _bytes(t: Tensor) -> float:
+    """How large a tensor is: as large as can be where some size is unknown."""
+    return math.inf if any(isinstance(d, Dim) for d in t.dims) else math.prod(t.dims) * t.dtype.size
 
-    def __init__(self, strategy: Any, kind: ReduceOp, pack: int) -> None:
-        self.strategy, self.kind, self.pack = strategy, kind, pack
 
-    def __call__(self, *tensors: Tensor) -> list[Tensor]:
-        context = _here().replica
-        if context is None or context._meeting is None or context.strategy is not self.strategy:
-            raise RuntimeError("A function that reduces a value over replicas was traced in strategy.run, and is "
-                               "called outside of it.")
-        with record.telling(()):
-            totals: list[Tensor] = context._meeting.join(
-                context._number, list(tensors), lambda values: reduced(self.strategy, values, self.kind, self.pack))
-        return totals
+def _as_computed(tensors: Sequence[Tensor]) -> list[int]:
+    """The numbers of tensors in the order in which the trace computes them: of gradients, those of the last layers
+    first. What is done to them afterwards, element by element, does not count."""
+    trace = current()
+    if trace is None:
+        return list(range(len(tensors)))
+    place = {node: n for n, node in enumerate(trace.graph.nodes)}
+    known: dict[Any, int] = {}  # by node
+
+    def ready(value: Any) -> int:
+        open_ = [value.node]
+        while open_:
+            node = open_[-1]
+            if node not in place or node in known:
+                open_.pop()
+                continue
+            passed = [v.node for v in node.inputs if v.node in place] if _is_map(node) else []
+            waiting = [other for other in passed if other not in known]
+            if not waiting:
+                known[open_.pop()] = max([known[other] for other in passed], default=-1) if _is_map(node) \
+                    else place[node]
+            open_ += waiting
+        return known.get(value.node, -1)
+    return sorted(range(len(tensors)), key=lambda n: ready(trace.lift(tensors[n])))
+
+
+def _is_map(node: g.Node) -> bool:
+    return not isinstance(node.op, g.Construct) and (node.op.body is not None or node.op.view is not None)
+
+
+# -- exchanges --------------------------------------------------------------------------------------
+class Processes:
+    """The replicas of all processes, of which each has as many.
+
+    Args:
+        line: what processes exchange with one another.
+    """
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    def begin(self, op: str, arrays: Sequence[np.ndarray], attrs: dict[str, Any]) -> Any:
+        """Begins an exchange; see `ir.groups.ReplicaGroup`.
+
+        Raises:
+            FailedPreconditionError: there are not as many processes as it takes.
+        """
+        replicas, rows = attrs["replicas"], attrs.get("rows", 1)
+        if replicas != self._line.size * rows:
+            raise tf.errors.FailedPreconditionError(
+                None, op, f"{op}: it is of {replicas} replicas, {rows} in each process; there are {self._line.size} "
+                "processes.")
+        count = len(arrays) // rows
+        of_each = [f"{a.dtype}{list(a.shape)}" for a in arrays[:count]]
+        if op == "collective_all_gather":
+            return self._line.begin(f"{op} of {[str(a.dtype) for a in arrays]}", lambda group: _gathered(
+                group, arrays, attrs["axis"]))
+        kind = attrs["reduction"]
+        return self._line.begin(f"{op} ({kind}) of {', '.join(of_each)}", lambda group: _summed(
+            group, [arrays[n * count:(n + 1) * count] for n in range(rows)], replicas if kind == "MEAN" else 1))
+
+
+def _gathered(group: Group, arrays: Sequence[np.ndarray], axis: int) -> list[np.ndarray]:
+    return [np.concatenate(group.gather(a), axis) for a in arrays]
+
+
+def _summed(group: Group, rows: Sequence[Sequence[np.ndarray]], divided_by: int) -> list[np.ndarray]:
+    """The sums or means of arrays of one dtype, for each replica of this process a row of them."""
+    total, at, results = group.sum(_laid_out(rows), _added), 0, []
+    for like in rows[0]:
+        part = wrap(total[at:at + like.size].reshape(like.shape))
+        results.append((_mean(part, divided_by) if divided_by > 1 else part)._array)
+        at += like.size
+    return results
+
+
+def _laid_out(rows: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+    """The elements of each row, one array's after another's."""
+    if len(rows) == 1 and len(rows[0]) == 1:
+        return np.ascontiguousarray(rows[0][0]).reshape(1, -1)
+    flat = np.empty((len(rows), sum(a.size for a in rows[0])), rows[0][0].dtype)
+    for n, row in enumerate(rows):
+        at = 0
+        for a in row:
+            flat[n, at:at + a.size] = a.reshape(-1)
+            at += a.size
+    return flat
 
 
 def _added(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -140,22 +224,53 @@ def _added(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return total
 
 
-def _flat(tensors: Sequence[Tensor]) -> np.ndarray:
-    return np.concatenate([np.ascontiguousarray(t._array).reshape(-1) for t in tensors])
+class Replicas:
+    """The replicas of a strategy where each of this process runs a compiled function of its own, by which they meet."""
+
+    def begin(self, op: str, arrays: Sequence[np.ndarray], attrs: dict[str, Any]) -> Any:
+        """Begins an exchange; see `ir.groups.ReplicaGroup`.
+
+        Raises:
+            FailedPreconditionError: this is no replica of that many.
+        """
+        context = _here().replica
+        if context is None or context._meeting is None or context.num_replicas_in_sync != attrs["replicas"]:
+            raise tf.errors.FailedPreconditionError(
+                None, op, f"{op}: a function that was traced in strategy.run, for one of {attrs['replicas']} replicas, "
+                "is called outside of it.")
+        return _Met(context, list(map(wrap, arrays)), op, attrs)
 
 
-def _packs(tensors: Sequence[Tensor], most: int) -> Iterator[list[int]]:
-    """The numbers of tensors that are exchanged together: of one dtype, in their order, up to some bytes."""
-    open_: dict[Any, tuple[list[int], int]] = {}
-    for n, t in enumerate(tensors):
-        size = t._array.nbytes
-        numbers, filled = open_.get(t.dtype, ([], 0))
-        if numbers and filled + size > most:
-            yield numbers
-            numbers, filled = [], 0
-        open_[t.dtype] = ([*numbers, n], filled + size)
-    for numbers, _ in open_.values():
-        yield numbers
+class _Met:
+    """An exchange of replicas of this process."""
+
+    def __init__(self, context: Any, tensors: list[Tensor], op: str, attrs: dict[str, Any]) -> None:
+        self._strategy, self._op, self._attrs = context.strategy, op, attrs
+        self._end = context._meeting.begin_exchange(context._number, tensors, self._combined)
+
+    def wait(self) -> Sequence[np.ndarray]:
+        arrays: Sequence[np.ndarray] = self._end()
+        return arrays
+
+    def _combined(self, values: list[list[Tensor]]) -> Callable[[], Sequence[np.ndarray]]:
+        attrs = self._attrs
+        if "reduction" in attrs and self._strategy._group.size > 1:
+            arrays = [t._array for row in values for t in row]
+            return groups.begin(
+                self._op, arrays, {**attrs, "group": PROCESSES, "rows": len(values)}).wait
+        with record.telling(()):
+            made = reduced(self._strategy, values, ReduceOp(attrs["reduction"])) if "reduction" in attrs else \
+                gathered(self._strategy, values, attrs["axis"])
+        return lambda: [t._array for t in made]
+
+
+def known(group: Group) -> None:
+    """Has graphs that name processes exchange with those of a group from now on."""
+    if isinstance(group, Line):
+        groups.register(PROCESSES, Processes(group))
+
+
+groups.register(REPLICAS, Replicas())
 
 
 # -- joins ----------------------------------------------------------------------------------------
@@ -163,11 +278,13 @@ def all_gather(context: Any, value: Any, axis: int) -> Any:
     """See `ReplicaContext.all_gather`."""
     tensors = [tensor(leaf) for leaf in nest.flatten(value)]
     strategy, meeting = context.strategy, context._meeting
+    if not tensors:
+        return value
     if meeting is None:
         return nest.pack(value, gathered(strategy, [tensors], axis))
-    if current() is not meeting.trace:
-        raise NotImplementedError("all_gather within a tf.function that strategy.run calls: let the function that "
-                                  "calls strategy.run be the tf.function.")
+    if current() is not meeting.trace:  # a function that this replica alone is in
+        return nest.pack(value, ops.collective_all_gather(*tensors, axis=axis, group=REPLICAS,
+                                                          replicas=strategy.num_replicas_in_sync))
     return nest.pack(value, meeting.join(context._number, tensors, lambda values: gathered(strategy, values, axis)))
 
 
@@ -182,13 +299,8 @@ def gathered(strategy: Any, values: Sequence[Sequence[Tensor]], axis: int) -> li
     here = [row[0] if len(row) == 1 else tf.concat(row, axis) for row in zip(*values, strict=True)]
     if strategy._group.size == 1:
         return here
-    rank_of = [len(t.shape) for t in here]
-    specs = [TensorSpec([None if n == axis % rank else d for n, d in enumerate(t.shape)], t.dtype)
-             for t, rank in zip(here, rank_of, strict=True)]
-
-    def exchange(*tensors: Tensor) -> list[Tensor]:
-        return [wrap(np.concatenate(strategy._group.gather(t._array), axis)) for t in tensors]
-    return host.call(exchange, "collective_all_gather", here, specs)
+    joined: Any = ops.collective_all_gather(*here, axis=axis, group=PROCESSES, replicas=strategy._group.size)
+    return list(joined)
 
 
 # -- calls ----------------------------------------------------------------------------------------

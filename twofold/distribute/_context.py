@@ -42,6 +42,9 @@ class Meeting:
         self._next = -1 if trace is None else 0
         self._count, self._here, self._round = count, 0, 0
         self._result: Any = None
+        self._begun = [0] * count  # how many exchanges each replica has begun
+        self._open: dict[int, _Exchange] = {}  # those that not all have begun, by number
+        self._ended: int | None = None  # a replica that has
         self.error: BaseException | None = None
 
     def begin(self, number: int) -> None:
@@ -62,6 +65,8 @@ class Meeting:
             self._fail()
             self._values[number] = value
             self._here += 1
+            self._nobody_missing()
+            self._fail()
             this = self._round
             if self._here == self._count:
                 values, self._values = self._values, [None] * self._count
@@ -79,15 +84,61 @@ class Meeting:
             self._fail()
             return self._result
 
+    def begin_exchange(self, number: int, value: Any, combine: Callable[[list[Any]], Callable[[], Any]]
+                       ) -> Callable[[], Any]:
+        """Brings a value, and goes on; what is given waits for what is made of the values of all replicas.
+
+        Args:
+            number: of the replica in this process.
+            combine: begins to make it when all have come, called by the last one; gives what waits for it.
+        Raises:
+            RuntimeError: another replica has failed, or ended without coming here; also where it is waited for.
+        """
+        with self._turn:
+            self._fail()
+            at = self._begun[number]
+            exchange = self._open.setdefault(at, _Exchange(self._count))
+            self._begun[number] += 1
+            exchange.values[number] = value
+            exchange.missing -= 1
+            if exchange.missing:
+                self._nobody_missing()
+            else:
+                del self._open[at]
+        if not exchange.missing:
+            self._settle(exchange, combine)
+        return lambda: self._end_exchange(exchange)
+
+    def _settle(self, exchange: _Exchange, combine: Callable[[list[Any]], Callable[[], Any]]) -> None:
+        try:
+            wait = combine(exchange.values)
+        except BaseException as error:
+            self.fail(error)
+            raise
+        with self._turn:
+            exchange.wait = wait
+            self._turn.notify_all()
+
+    def _end_exchange(self, exchange: _Exchange) -> Any:
+        with self._turn:
+            self._turn.wait_for(lambda: self.error is not None or exchange.wait is not None)
+            self._fail()
+        return exchange.wait()  # type: ignore[misc]  # it is there
+
     def end(self, number: int) -> None:
         """A replica has ended; the others must not wait for it."""
         with self._turn:
             if self._next != -1:
                 self._next = number + 1
-            if self._here:
-                self.fail(RuntimeError(f"Replica {number} ended, while others wait for it to reduce a value: all "
-                                       "replicas must come to the same reductions in the same order."))
+            self._ended = number
+            self._nobody_missing()
             self._turn.notify_all()
+
+    def _nobody_missing(self) -> None:
+        """Fails where a replica has ended for which others wait."""
+        if self._ended is not None and (self._here or self._open):
+            self.fail(RuntimeError(f"Replica {self._ended} ended, while others wait for it to reduce a value: all "
+                                   "replicas must come to the same reductions in the same order."))
 
     def fail(self, error: BaseException) -> None:
         """Ends the wait of all replicas."""
@@ -98,6 +149,15 @@ class Meeting:
     def _fail(self) -> None:
         if self.error is not None:
             raise Left from self.error
+
+
+class _Exchange:
+    """An exchange of the replicas of a process."""
+
+    def __init__(self, count: int) -> None:
+        self.values: list[Any] = [None] * count
+        self.missing = count
+        self.wait: Callable[[], Any] | None = None
 
 
 class Left(RuntimeError):

@@ -19,6 +19,7 @@ from twofold.tracer.trace import current
 
 from . import _collective as collective
 from . import _datasets as datasets
+from . import _line as line
 from . import _transport as transport
 from . import _variables
 from ._context import Meeting, Place, _outside, _place
@@ -67,6 +68,7 @@ class Strategy:
             group: the processes.
         """
         self._devices, self._group = tuple(devices), group
+        collective.known(group)
         self._scopes: list[Any] = []
 
     # -- what there is ----------------------------------------------------------------------------
@@ -466,7 +468,7 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     def __init__(self, cluster_resolver: Any = None, communication_options: Any = None) -> None:
         del cluster_resolver
-        super().__init__(["/cpu:0"], transport.world())
+        super().__init__(["/cpu:0"], line.of(transport.world()))
         self._pack = getattr(communication_options, "bytes_per_pack", 0) or self._pack
         if self._group.size > 1:
             datasets.share_randomness(self._group)

@@ -31,9 +31,11 @@ class Group:
     Attributes:
         rank: the number of this process, from 0.
         size: how many there are.
+        concurrent: whether a thread may make exchanges while others are at work.
     """
 
     rank, size = 0, 1
+    concurrent = False
 
     def sum(self, rows: np.ndarray, add: Add) -> np.ndarray:
         """The sum of the rows of all processes, those of the first process first.
@@ -52,6 +54,14 @@ class Group:
         """What the first process has, an array or anything that pickles between the program's own processes."""
         return value
 
+    def marks(self, mark: bytes) -> list[bytes]:
+        """The marks of all processes, of one length."""
+        return [mark]
+
+    def texts(self, text: str) -> list[str]:
+        """The texts of all processes."""
+        return [text]
+
 
 alone = Group()
 
@@ -67,6 +77,7 @@ class MpiGroup(Group):
         self._comm = communicator.Dup()
         self.rank, self.size = communicator.Get_rank(), communicator.Get_size()
         self._lock = locks.RLock()
+        self.concurrent = _takes_threads()
 
     def sum(self, rows: np.ndarray, add: Add) -> np.ndarray:
         with self._lock:
@@ -117,9 +128,27 @@ class MpiGroup(Group):
             self._comm.Bcast([_bytes(out), MPI.BYTE])
             return out
 
+    def marks(self, mark: bytes) -> list[bytes]:
+        from mpi4py import MPI
+        everybodys = np.empty((self.size, len(mark)), np.uint8)
+        with self._lock:
+            self._comm.Allgather([np.frombuffer(mark, np.uint8), MPI.BYTE], [everybodys, MPI.BYTE])
+        return [row.tobytes() for row in everybodys]
+
+    def texts(self, text: str) -> list[str]:
+        with self._lock:
+            texts: list[str] = self._comm.allgather(text)
+            return texts
+
     def end_job(self) -> None:
         """Ends all processes at once."""
         self._comm.Abort(1)
+
+
+def _takes_threads() -> bool:
+    """Whether MPI was started so that other threads than the main one may call it."""
+    from mpi4py import MPI
+    return bool(MPI.Query_thread() >= MPI.THREAD_SERIALIZED)
 
 
 def _bytes(array: np.ndarray) -> np.ndarray:
