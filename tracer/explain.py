@@ -172,10 +172,12 @@ class Explanation:
     def _exchanges(self) -> list[str]:
         if not self.exchanges:
             return []
-        lines = [f"  {n}. {e.name} of {e.tensors} tensors, {e.bytes}, of {e.replicas} replicas"
-                 f"{f'  at {e.line}' if e.line else ''}\n     begins after {e.begins} kernels, ends after {e.ends}"
-                 for n, e in enumerate(self.exchanges)]
-        return [f"exchanges: {len(lines)}", *lines, ""]
+        lines = []
+        for n, e in enumerate(self.exchanges):
+            what = f"{e.tensors} tensor{'s' if e.tensors > 1 else ''}, {e.bytes}, of {e.replicas} replicas"
+            lines += [f"  {n}. {e.name} of {what}{f'  at {e.line}' if e.line else ''}",
+                      f"     begins after {e.begins} kernels, ends after {e.ends}"]
+        return [f"exchanges: {len(self.exchanges)}", *lines, ""]
 
     def _launches(self) -> list[str]:
         if not self.launches:

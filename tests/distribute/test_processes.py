@@ -52,6 +52,9 @@ for run in (slope, tf.function(slope)):
 rows = tf.reshape(tf.range((rank + 1) * 2), [rank + 1, 2])
 gathered = strategy.gather(rows, 0).numpy()
 assert gathered.tolist() == np.concatenate([np.arange((n + 1) * 2).reshape(n + 1, 2) for n in range(count)]).tolist()
+joined = replica(tf.function(lambda x: tf.distribute.get_replica_context().all_gather(x, 0)), rows)
+assert joined.numpy().tolist() == gathered.tolist()
+assert tf.function(lambda x: strategy.gather(x, 0))(rows).numpy().tolist() == gathered.tolist()
 assert strategy.reduce("MEAN", tf.cast(rows, tf.float64), 0).numpy().tolist() == gathered.mean(0).tolist()
 packs = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=100)
 parts = replica(lambda *xs: tf.distribute.get_replica_context().all_reduce("SUM", xs, packs),
@@ -170,6 +173,75 @@ def test_fit_shuffles_alike(tmp_path: Path) -> None:
     assert several[0] == several[1]
 
 
+# A step with a pack for each layer, and reductions at once beside it. In the second step the first exchange is held up
+# until the last one begins, which the backward pass must reach.
+OVERLAP = """
+import threading
+packs = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=4000)
+if BY_PROCESSES:
+    strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=packs)
+else:
+    cpu, = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    strategy = tf.distribute.MirroredStrategy()
+rng = np.random.default_rng(0)
+with strategy.scope():
+    weights = [tf.Variable(rng.normal(size=[40, 40]).astype(np.float32) / 6) for _ in range(4)]
+    optimizer = tf.keras.optimizers.Adam(0.01)
+x, y = rng.normal(size=(2, 24, 40)).astype(np.float32)
+
+@tf.function
+def step(inputs):
+    x, y = inputs
+    with tf.GradientTape() as tape:
+        h = x
+        for w in weights:
+            h = tf.tanh(h @ w)
+        loss = tf.nn.compute_average_loss(tf.reduce_mean((h - y) ** 2, 1), global_batch_size=24)
+    optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+    return loss
+
+data = strategy.experimental_distribute_dataset(tf.data.Dataset.from_tensor_slices((x, y)).batch(24))
+held, losses = [], []
+for number in range(6):
+    for batch in data:
+        if BY_PROCESSES and number == 1 and count > 1:
+            line, last, begun = strategy._group, threading.Event(), []
+            transport, begin, whole = line._group, line.begin, line._group.sum
+            def noted(about, call):
+                begun.append(about)
+                if len(begun) == 4:
+                    last.set()
+                return begin(about, call)
+            line.begin, transport.sum = noted, lambda *args: [held.append(last.wait(20)), whole(*args)][1]
+        losses.append(strategy.reduce("SUM", strategy.run(step, (batch,)), None).numpy().item())
+tell({"losses": losses, "weights": [w.numpy().tolist() for w in weights], "held": held[:4]})
+"""
+
+
+def test_exchanges_overlap_with_the_backward_pass(tmp_path: Path) -> None:
+    processes, threads = (OVERLAP.replace("BY_PROCESSES", word) for word in ("True", "False"))
+    alone, = mpi.told(processes, 1, tmp_path / "one")
+    several = mpi.told(processes, 2, tmp_path / "two")
+    assert [one.pop("held") for one in several] == [[True] * 4] * 2
+    threads, = mpi.told(threads, 1, tmp_path / "threads")
+    for one in several:
+        assert one["losses"] == several[0]["losses"] and one["weights"] == several[0]["weights"] == threads["weights"]
+        np.testing.assert_allclose(one["losses"], alone["losses"], rtol=1e-5)
+
+
+def test_processes_must_come_to_the_same_exchanges(tmp_path: Path) -> None:
+    done = mpi.run("""
+    try:
+        strategy.reduce("SUM", tf.zeros([2 + rank]), None)
+    except RuntimeError as error:
+        assert "process 0: collective_all_reduce (SUM) of float32[2]" in str(error), error
+        assert "process 1: collective_all_reduce (SUM) of float32[3]" in str(error), error
+    assert strategy.reduce("SUM", tf.ones([2]), None).numpy().tolist() == [2.0, 2.0]
+    """, 2, tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
 def test_an_error_ends_the_job(tmp_path: Path) -> None:
     done = mpi.run("""
     if rank == 1:
@@ -232,7 +304,7 @@ def test_explain_shows_the_reduction(tmp_path: Path) -> None:
     step.explain(tf.constant([1.0]), file=out)
     tell(out.getvalue())
     """, 2, tmp_path)
-    assert "collective_all_reduce" in text
+    assert "exchanges: 1\n  0. collective_all_reduce of 1 tensor, 4 B, of 2 replicas" in text
 
 
 def test_without_mpiexec_there_is_one_replica() -> None:

@@ -75,8 +75,9 @@ def test_joins_and_merges(strategy: Any) -> None:
     rows = parts(strategy, lambda n: tf.fill([n + 1, 2], float(n)))
     wanted = np.concatenate([np.full((n + 1, 2), n) for n in range(COUNT)])
     np.testing.assert_array_equal(strategy.gather(rows, 0), wanted)
-    gathered = strategy.run(lambda x: context().all_gather(x, 0), (rows,))
-    assert all(np.array_equal(g, wanted) for g in strategy.experimental_local_results(gathered))
+    for way in ("op by op", "each compiled"):
+        gathered = WAYS[way](strategy, lambda x: context().all_gather(x, 0), (rows,))
+        assert all(np.array_equal(g, wanted) for g in strategy.experimental_local_results(gathered))
 
     def merged(strategy: Any, x: Any, factor: Any) -> Any:
         assert context() is None and factor == 2
@@ -96,11 +97,21 @@ def test_the_error_of_a_replica_is_that_of_all(strategy: Any) -> None:
             WAYS[way](strategy, fails, (tf.constant(1.0),))
 
 
-def test_replicas_must_come_to_the_same_reductions(strategy: Any) -> None:
+def test_the_error_of_a_replica_with_a_function_of_its_own_is_that_of_all(strategy: Any) -> None:
+    def fails(x: Any) -> Any:
+        total = context().all_reduce("SUM", x)
+        tf.debugging.assert_less(context().replica_id_in_sync_group, 1, "the second")
+        return total
+    with pytest.raises(tf.errors.InvalidArgumentError, match="the second"):
+        strategy.run(tf.function(fails), (tf.constant(1.0),))
+
+
+@pytest.mark.parametrize("way", ["op by op", "each compiled"])
+def test_replicas_must_come_to_the_same_reductions(strategy: Any, way: str) -> None:
     def some(x: Any) -> Any:
         return x if context().replica_id_in_sync_group == 2 else context().all_reduce("SUM", x)
     with pytest.raises(RuntimeError, match="same reductions in the same order"):
-        strategy.run(some, (tf.constant(1.0),))
+        WAYS[way](strategy, some, (tf.constant(1.0),))
     assert float(strategy.reduce("SUM", parts(strategy, lambda n: tf.constant(1.0)), None)) == COUNT  # goes on
 
 

@@ -182,14 +182,19 @@ class Processes:
             raise tf.errors.FailedPreconditionError(
                 None, op, f"{op}: it is of {replicas} replicas, {rows} in each process; there are {self._line.size} "
                 "processes.")
-        count = len(arrays) // rows
-        of_each = [f"{a.dtype}{list(a.shape)}" for a in arrays[:count]]
         if op == "collective_all_gather":
-            return self._line.begin(f"{op} of {[str(a.dtype) for a in arrays]}", lambda group: _gathered(
-                group, arrays, attrs["axis"]))
-        kind = attrs["reduction"]
-        return self._line.begin(f"{op} ({kind}) of {', '.join(of_each)}", lambda group: _summed(
-            group, [arrays[n * count:(n + 1) * count] for n in range(rows)], replicas if kind == "MEAN" else 1))
+            return self._line.begin(_about(op, "", tuple([(a.dtype, None) for a in arrays])),
+                                    lambda group: _gathered(group, arrays, attrs["axis"]))
+        count, kind = len(arrays) // rows, attrs["reduction"]
+        return self._line.begin(_about(op, f" ({kind})", tuple([(a.dtype, a.shape) for a in arrays[:count]])),
+                                lambda group: _summed(group, [arrays[n * count:(n + 1) * count] for n in range(rows)],
+                                                      replicas if kind == "MEAN" else 1))
+
+
+@functools.lru_cache(4096)
+def _about(op: str, how: str, arrays: tuple[tuple[np.dtype, tuple[int, ...] | None], ...]) -> str:
+    """What is exchanged, as text."""
+    return f"{op}{how} of " + ", ".join([f"{dtype}{'' if shape is None else list(shape)}" for dtype, shape in arrays])
 
 
 def _gathered(group: Group, arrays: Sequence[np.ndarray], axis: int) -> list[np.ndarray]:

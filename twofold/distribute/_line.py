@@ -133,12 +133,18 @@ class Line(Group):
         Raises:
             RuntimeError: they are not, in all of them.
         """
-        marks = self._group.marks(hashlib.blake2b(about.encode(), digest_size=16).digest())
+        marks = self._group.marks(_mark(about))
         if len(set(marks)) > 1:
             texts = self._group.texts(about)
             shown = "\n".join(f"  process {n}: {text}" for n, text in enumerate(texts))
             raise RuntimeError("Processes have come to different exchanges; all must come to the same ones in the same "
                                f"order.\n{shown}")
+
+
+@functools.lru_cache(4096)
+def _mark(about: str) -> bytes:
+    """A few bytes that stand for a text."""
+    return hashlib.blake2b(about.encode(), digest_size=16).digest()
 
 
 @functools.cache

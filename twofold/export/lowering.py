@@ -151,7 +151,9 @@ def _refused(node: g.Node, name: str) -> str:
     inner = next((n for r in node.regions for n in r.walk() if not n.regions and not cpu.supports(n)), None)
     around, node = node, inner or node
     where = "" if node.loc is None else f"\n  {line_text(*node.loc)}"
-    if node is around and node.regions:
+    if "exchange" in getattr(node.op, "traits", ()):
+        why = "it exchanges tensors with other replicas, and a library runs alone"
+    elif node is around and node.regions:
         why = "sizes of what it carries change while it runs, and memory is planned before a call"
     elif node.op is g.BIND or "dynamic" in getattr(node.op, "traits", ()):
         why = "the size of its result depends on values, and memory is planned before a call"
