@@ -47,7 +47,7 @@ class Twins(_transport.Group):
         """The value, twice."""
         return [value, value]
 
-    def marks(self, mark: bytes) -> list[bytes]:
+    def marks(self, mark: bytes, is_urgent: Callable[[], bool]) -> list[bytes]:
         """The mark, twice."""
         return [mark, mark if self.other is None else b"other"]
 

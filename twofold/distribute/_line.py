@@ -38,16 +38,17 @@ class Task:
 
     def __init__(self, about: str, call: Callable[[], Any]) -> None:
         self.about, self._call = about, call
+        self.awaited = False  # whether somebody does nothing but wait for it
         self._done = locks.Lock()
         self._done.acquire()
         self._result: Any = None
         self._error: BaseException | None = None
 
-    def run(self, before: Callable[[str], None]) -> None:
-        """Does it, an exchange after `before` was called with what it is."""
+    def run(self, before: Callable[[Task], None]) -> None:
+        """Does it, an exchange after `before` was called with it."""
         try:
             if self.about:
-                before(self.about)
+                before(self)
             self._result = self._call()
         except BaseException as error:  # noqa: BLE001 - whoever waits raises it
             self._error = error
@@ -61,6 +62,7 @@ class Task:
         Raises:
             BaseException: what has gone wrong with it.
         """
+        self.awaited = True
         with self._done:
             if self._error is not None:
                 raise self._error
@@ -127,15 +129,15 @@ class Line(Group):
         self._tasks.put(last)
         last.wait()
 
-    def _compare(self, about: str) -> None:
-        """Has all processes know that they are at the same exchange.
+    def _compare(self, task: Task) -> None:
+        """Has all processes know that they are at the same exchange, when all have come to it.
 
         Raises:
             RuntimeError: they are not, in all of them.
         """
-        marks = self._group.marks(_mark(about))
+        marks = self._group.marks(_mark(task.about), lambda: task.awaited)
         if len(set(marks)) > 1:
-            texts = self._group.texts(about)
+            texts = self._group.texts(task.about)
             shown = "\n".join(f"  process {n}: {text}" for n, text in enumerate(texts))
             raise RuntimeError("Processes have come to different exchanges; all must come to the same ones in the same "
                                f"order.\n{shown}")

@@ -10,7 +10,9 @@ summed and when is `_collective.py`'s.
 from __future__ import annotations
 
 import functools
+import os
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +23,7 @@ from twofold._front.together import locks
 __all__ = ["Group", "MpiGroup", "alone", "world"]
 
 _SMALL = 1 << 15  # bytes of a pack that each process gets from all others: one exchange is quicker than two
+_PATIENCE = 1e-4  # seconds between looks whether others have come, where the processor has other work
 
 Add = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -54,8 +57,12 @@ class Group:
         """What the first process has, an array or anything that pickles between the program's own processes."""
         return value
 
-    def marks(self, mark: bytes) -> list[bytes]:
-        """The marks of all processes, of one length."""
+    def marks(self, mark: bytes, is_urgent: Callable[[], bool]) -> list[bytes]:
+        """The marks of all processes, of one length, when all have come here.
+
+        Args:
+            is_urgent: whether nobody has a better use for the processor than waiting for the others.
+        """
         return [mark]
 
     def texts(self, text: str) -> list[str]:
@@ -87,7 +94,7 @@ class MpiGroup(Group):
         """The sum, of which each process adds all up."""
         from mpi4py import MPI
         everything = np.empty((self.size, *rows.shape), rows.dtype)
-        self._comm.Allgather([_bytes(rows), MPI.BYTE], [_bytes(everything), MPI.BYTE])
+        _finish(self._comm.Iallgather([_bytes(rows), MPI.BYTE], [_bytes(everything), MPI.BYTE]))
         return functools.reduce(add, everything.reshape(self.size * rows.shape[0], rows.shape[1]))
 
     def _in_parts(self, rows: np.ndarray, add: Add) -> np.ndarray:
@@ -95,16 +102,16 @@ class MpiGroup(Group):
         from mpi4py import MPI
         local, length = rows.shape
         bounds = [length * n // self.size for n in range(self.size + 1)]
-        parts = [np.ascontiguousarray(rows[:, a:b]) for a, b in zip(bounds, bounds[1:], strict=False)]
-        sent = np.concatenate([_bytes(part) for part in parts])
+        parts = [rows[:, a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+        sent = _bytes(rows) if local == 1 else np.concatenate([_bytes(np.ascontiguousarray(p)) for p in parts])
         own = bounds[self.rank + 1] - bounds[self.rank]
         received = np.empty((self.size, local, own), rows.dtype)
-        self._comm.Alltoallv([sent, [part.nbytes for part in parts], MPI.BYTE],
-                             [_bytes(received), [received[0].nbytes] * self.size, MPI.BYTE])
+        _finish(self._comm.Ialltoallv([sent, [part.nbytes for part in parts], MPI.BYTE],
+                                      [_bytes(received), [received[0].nbytes] * self.size, MPI.BYTE]))
         total = functools.reduce(add, received.reshape(self.size * local, own))
         out = np.empty(length, rows.dtype)
         counts = [(b - a) * rows.itemsize for a, b in zip(bounds, bounds[1:], strict=False)]
-        self._comm.Allgatherv([_bytes(total), MPI.BYTE], [_bytes(out), counts, MPI.BYTE])
+        _finish(self._comm.Iallgatherv([_bytes(total), MPI.BYTE], [_bytes(out), counts, MPI.BYTE]))
         return out
 
     def gather(self, value: np.ndarray) -> list[np.ndarray]:
@@ -128,11 +135,12 @@ class MpiGroup(Group):
             self._comm.Bcast([_bytes(out), MPI.BYTE])
             return out
 
-    def marks(self, mark: bytes) -> list[bytes]:
+    def marks(self, mark: bytes, is_urgent: Callable[[], bool]) -> list[bytes]:
         from mpi4py import MPI
         everybodys = np.empty((self.size, len(mark)), np.uint8)
         with self._lock:
-            self._comm.Allgather([np.frombuffer(mark, np.uint8), MPI.BYTE], [everybodys, MPI.BYTE])
+            _finish(self._comm.Iallgather([np.frombuffer(mark, np.uint8), MPI.BYTE], [everybodys, MPI.BYTE]),
+                    is_urgent)
         return [row.tobytes() for row in everybodys]
 
     def texts(self, text: str) -> list[str]:
@@ -143,6 +151,16 @@ class MpiGroup(Group):
     def end_job(self) -> None:
         """Ends all processes at once."""
         self._comm.Abort(1)
+
+
+def _finish(request: Any, is_urgent: Callable[[], bool] = lambda: True) -> None:
+    """Waits for others without keeping a processor from those who have work, as MPI's own calls do.
+
+    Args:
+        is_urgent: whether it is worth a processor that nobody else wants; else it is looked after now and then.
+    """
+    while not request.Test():
+        os.sched_yield() if is_urgent() else time.sleep(_PATIENCE)
 
 
 def _takes_threads() -> bool:
