@@ -60,7 +60,7 @@ class Strategy:
     """
 
     _is_default = _is_set = False
-    _pack = 1 << 25  # bytes that are exchanged at once, where nobody says how many
+    _pack = 1 << 22  # bytes that are exchanged at once, where nobody says how many
 
     def __init__(self, devices: Sequence[str], group: transport.Group = transport.alone) -> None:
         """Args:

@@ -23,6 +23,7 @@ from twofold._front.together import locks
 __all__ = ["Group", "MpiGroup", "alone", "world"]
 
 _SMALL = 1 << 15  # bytes of a pack that each process gets from all others: one exchange is quicker than two
+_SOON = 100  # looks, of a microsecond or less each where nobody else wants the processor
 _PATIENCE = 1e-4  # seconds between looks whether others have come, where the processor has other work
 
 Add = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -157,10 +158,13 @@ def _finish(request: Any, is_urgent: Callable[[], bool] = lambda: True) -> None:
     """Waits for others without keeping a processor from those who have work, as MPI's own calls do.
 
     Args:
-        is_urgent: whether it is worth a processor that nobody else wants; else it is looked after now and then.
+        is_urgent: whether it is worth a processor that nobody else wants; else it is looked after now and then, if it
+            is not done soon.
     """
+    looks = 0
     while not request.Test():
-        os.sched_yield() if is_urgent() else time.sleep(_PATIENCE)
+        looks += 1
+        os.sched_yield() if looks < _SOON or is_urgent() else time.sleep(_PATIENCE)
 
 
 def _takes_threads() -> bool:
