@@ -216,6 +216,30 @@ def test_gradients_pass_from_inside_and_outside(strategy: Any) -> None:
     assert strategy.run(outside, (x,)).numpy().tolist() == [6.0, 54.0]
 
 
+@pytest.mark.parametrize("way", ["op by op", "each compiled", "traced together"])
+def test_several_replicas_in_each_process(twins: Twins, strategy: Any, way: str) -> None:
+    both = tf.distribute.Strategy(["/cpu:0"] * 2, strategy._group)
+
+    def one() -> Any:
+        x = tf.constant([1.0, 1e8]) * (context().replica_id_in_sync_group + 1.0)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = context().all_reduce("SUM", x)
+            z = tf.reduce_sum(y * x)
+        return y, tape.gradient(z, x), context().all_gather(x[:1], 0)
+
+    def run(fn: Any) -> Any:
+        return tf.nest.map_structure(both.experimental_local_results, both.run(fn))
+    run_once = {"op by op": lambda: run(one), "each compiled": lambda: run(tf.function(one)),
+                "traced together": tf.function(lambda: run(one))}[way]
+    rows = [np.float32([1, 1e8]), np.float32([2, 2e8])]
+    total = ((rows[0] + rows[1]) + rows[0]) + rows[1]
+    for y, gradient, joined in zip(*run_once(), strict=True):
+        assert y.numpy().tobytes() == total.tobytes() and joined.numpy().tolist() == [1, 2, 1, 2]
+        np.testing.assert_allclose(gradient, total + total)  # by its own factor, and by those of all others
+    assert all(what == "sum of 2" for what in twins.told)
+
+
 def test_in_branches_and_loops(strategy: Any) -> None:
     def one(x: tf.Tensor) -> tf.Tensor:
         for _ in tf.range(3):

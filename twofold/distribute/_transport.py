@@ -24,6 +24,7 @@ __all__ = ["Group", "MpiGroup", "alone", "world"]
 
 _SMALL = 1 << 15  # bytes of a pack that each process gets from all others: one exchange is quicker than two
 _SOON = 100  # looks, of a microsecond or less each where nobody else wants the processor
+_give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))
 _PATIENCE = 1e-4  # seconds between looks whether others have come, where the processor has other work
 
 Add = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -164,7 +165,7 @@ def _finish(request: Any, is_urgent: Callable[[], bool] = lambda: True) -> None:
     looks = 0
     while not request.Test():
         looks += 1
-        os.sched_yield() if looks < _SOON or is_urgent() else time.sleep(_PATIENCE)
+        _give_way() if looks < _SOON or is_urgent() else time.sleep(_PATIENCE)
 
 
 def _takes_threads() -> bool:
