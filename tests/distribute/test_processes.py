@@ -238,8 +238,23 @@ def test_processes_must_come_to_the_same_exchanges(tmp_path: Path) -> None:
         assert "process 0: collective_all_reduce (SUM) of float32[2]" in str(error), error
         assert "process 1: collective_all_reduce (SUM) of float32[3]" in str(error), error
     assert strategy.reduce("SUM", tf.ones([2]), None).numpy().tolist() == [2.0, 2.0]
-    """, 2, tmp_path)
+    assert strategy._group._thread is None  # MPI is not to be called by another one
+    """, 2, tmp_path, environment={"MPI4PY_RC_THREAD_LEVEL": "funneled"})
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_an_interrupt_ends_the_job(tmp_path: Path) -> None:
+    done = mpi.run("""
+    import signal, time
+    strategy.reduce("SUM", tf.constant(1.0), None)
+    if rank == 1:
+        time.sleep(100)
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    strategy.run(tf.function(lambda: tf.distribute.get_replica_context().all_reduce("SUM", tf.constant(1.0))))
+    """, 2, tmp_path)
+    assert done.returncode != 0
+    assert "KeyboardInterrupt" in done.stderr and "process 0 of 2 ended with the error above" in done.stderr
 
 
 def test_an_error_ends_the_job(tmp_path: Path) -> None:
