@@ -78,6 +78,18 @@ def test_the_gradients_of_the_last_layers_come_first_each_when_it_is_there(twins
     assert "collective_all_reduce of 1 tensor, 2.0 kB, of 2 replicas" in out.getvalue()
 
 
+def test_the_gradients_of_a_model_that_fits(twins: Twins, strategy: Any) -> None:
+    """They are weighted by rows after the backward pass, and come in its order all the same."""
+    layers = [tf.keras.layers.Dense(16, "relu"), tf.keras.layers.Dropout(0.1), tf.keras.layers.Dense(32, "relu"),
+              tf.keras.layers.Dense(4)]
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.Input([8]), *layers])
+        model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    model.fit(np.ones([8, 8], np.float32), np.zeros([8]), batch_size=8, verbose=0)
+    last, middle, first = 32 * 4 + 4, 16 * 32, 8 * 16 + 16
+    assert twins.told[:3] == [f"sum of {n}" for n in (1 + last + 32, middle, first)]  # with the rows, and a bias
+
+
 def test_the_bits_are_those_of_additions_in_the_graph(strategy: Any) -> None:
     weights, alone = network(), network()
     step = step_of(strategy, weights)

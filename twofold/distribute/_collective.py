@@ -12,7 +12,7 @@ import contextvars
 import functools
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,19 +110,21 @@ def _reduced(group: str, values: Sequence[Sequence[Tensor]], kind: ReduceOp, rep
     return totals
 
 
-def _packs(tensors: Sequence[Tensor], most: int) -> Iterator[list[int]]:
+def _packs(tensors: Sequence[Tensor], most: int) -> list[list[int]]:
     """The numbers of tensors that are exchanged together: of one dtype, up to some bytes, in the order in which they
     are computed."""
-    open_: dict[Any, tuple[list[int], float]] = {}
-    for n in _as_computed(tensors):
-        size = _bytes(tensors[n])
-        numbers, filled = open_.get(tensors[n].dtype, ([], 0.0))
-        if numbers and filled + size > most:
-            yield numbers
-            numbers, filled = [], 0.0
-        open_[tensors[n].dtype] = ([*numbers, n], filled + size)
-    for numbers, _ in open_.values():
-        yield numbers
+    packs: list[list[int]] = []
+    filled: dict[Any, tuple[list[int], float]] = {}
+    place = _places(tensors)
+    for n in sorted(range(len(tensors)), key=place.__getitem__):
+        pack, size = filled.get(tensors[n].dtype, ([], math.inf))
+        size += _bytes(tensors[n])
+        if size > most:
+            pack, size = [], _bytes(tensors[n])
+            packs.append(pack)
+        pack.append(n)
+        filled[tensors[n].dtype] = pack, size
+    return sorted(packs, key=lambda pack: place[pack[-1]])
 
 
 def _bytes(t: Tensor) -> float:
@@ -130,34 +132,21 @@ def _bytes(t: Tensor) -> float:
     return math.inf if any(isinstance(d, Dim) for d in t.dims) else math.prod(t.dims) * t.dtype.size
 
 
-def _as_computed(tensors: Sequence[Tensor]) -> list[int]:
-    """The numbers of tensors in the order in which the trace computes them: of gradients, those of the last layers
-    first. What is done to them afterwards, element by element, does not count."""
+def _places(tensors: Sequence[Tensor]) -> list[int]:
+    """Where the trace has computed each tensor: of gradients, those of the last layers first. What is done to them
+    afterwards, element by element, does not count."""
     trace = current()
     if trace is None:
-        return list(range(len(tensors)))
-    place = {node: n for n, node in enumerate(trace.graph.nodes)}
-    known: dict[Any, int] = {}  # by node
-
-    def ready(value: Any) -> int:
-        open_ = [value.node]
-        while open_:
-            node = open_[-1]
-            if node not in place or node in known:
-                open_.pop()
-                continue
-            passed = [v.node for v in node.inputs if v.node in place] if _is_map(node) else []
-            waiting = [other for other in passed if other not in known]
-            if not waiting:
-                known[open_.pop()] = max([known[other] for other in passed], default=-1) if _is_map(node) \
-                    else place[node]
-            open_ += waiting
-        return known.get(value.node, -1)
-    return sorted(range(len(tensors)), key=lambda n: ready(trace.lift(tensors[n])))
-
-
-def _is_map(node: g.Node) -> bool:
-    return not isinstance(node.op, g.Construct) and (node.op.body is not None or node.op.view is not None)
+        return [0] * len(tensors)
+    place: dict[g.Value, int] = {}
+    for n, node in enumerate(trace.graph.nodes):
+        at = n
+        if node.op in (g.CONSTANT, g.SIZE) or not isinstance(node.op, g.Construct) and "shape_only" in node.op.traits:
+            at = -1
+        elif not isinstance(node.op, g.Construct) and (node.op.body is not None or node.op.view is not None):
+            at = max([place.get(v, -1) for v in node.inputs], default=-1)
+        place.update(dict.fromkeys(node.outputs, at))
+    return [place.get(trace.lift(t), -1) for t in tensors]
 
 
 # -- exchanges --------------------------------------------------------------------------------------
@@ -205,8 +194,12 @@ def _summed(group: Group, rows: Sequence[Sequence[np.ndarray]], divided_by: int)
     """The sums or means of arrays of one dtype, for each replica of this process a row of them."""
     total, at, results = group.sum(_laid_out(rows), _added), 0, []
     for like in rows[0]:
-        part = wrap(total[at:at + like.size].reshape(like.shape))
-        results.append((_mean(part, divided_by) if divided_by > 1 else part)._array)
+        part = total[at:at + like.size].reshape(like.shape)
+        if divided_by > 1:
+            part = _mean(wrap(part), divided_by)._array
+        elif part.size * 2 < total.size:  # else whoever keeps it would keep the pack
+            part = part.copy()
+        results.append(part)
         at += like.size
     return results
 
