@@ -29,7 +29,7 @@ class CommunicationOptions:
     """How values of replicas are exchanged.
 
     Args:
-        bytes_per_pack: values are exchanged together up to so many bytes; 0 for 32 MB.
+        bytes_per_pack: values are exchanged together up to so many bytes; 0 for what the strategy says, or 4 MB.
         timeout_seconds: accepted, without effect.
         implementation: accepted, without effect.
 
