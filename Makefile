@@ -7,8 +7,9 @@
 #                of layers and gradients with all of their tensors there
 #   make test-gpu-sanitized  the table of ops on a GPU under NVIDIA's compute-sanitizer (SANITIZER=/path/to/it)
 #   make bench   measure beside the peers that are installed       make clean   remove what was built
+#   make onnx-tests  ONNX's own tests of its ops, and the table of them in docs/onnx.md
 #   make fuzz    random programs in both modes, bad values, integer arguments, threads, gradients in every placement of
-#                tapes and decorators; each for TIME=600 seconds, from SEED=...
+#                tapes and decorators; each for TIME=600 seconds, from SEED=...; and 10,000 damaged ONNX files
 #
 # PYTHON=... picks the interpreter for a new .venv; VENV=... puts it elsewhere; ARGS=... reaches pytest or the benchmark.
 
@@ -30,7 +31,7 @@ echo "twofold needs Python 3.11 or later with the venv module; there is none (PY
 exit 1
 endef
 
-.PHONY: demo test test-gpu test-gpu-sanitized lint bench docs fuzz clean
+.PHONY: demo test test-gpu test-gpu-sanitized lint bench docs onnx-tests fuzz clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -65,9 +66,15 @@ fuzz: $(VENV)/.dev
 	$(BIN)/python tests/fuzz/run_integers.py --time $(or $(TIME),600) $(if $(SEED),--seed $(SEED))
 	$(BIN)/python tests/fuzz/threads.py --time $(or $(TIME),600) $(if $(SEED),--seed $(SEED))
 	$(BIN)/python tests/fuzz/placements.py --time $(or $(TIME),600) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python tests/fuzz/onnx_mutations.py --count 10000 $(if $(SEED),--seed $(SEED))
 
 docs: $(VENV)/.demo
 	$(BIN)/python docs/generate.py
+
+onnx-tests: $(VENV)/.dev
+	PYTHONPATH=tests $(BIN)/python tests/onnx_files/node_tests.py --write
+	PYTHONPATH=tests $(BIN)/python tests/onnx_files/node_tests.py --kind=simple --kind=pytorch-operator \
+		--kind=pytorch-converted
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -72,6 +72,7 @@ from ._front.host import (
     print,
     py_function,
 )
+from ._front.importing import import_onnx
 from ._front.numba import numba_function
 from ._front.scopes import (
     AggregationMethod,
@@ -336,7 +337,8 @@ __all__ = [
     "executing_eagerly", "exp", "expand_dims", "eye", "fill", "float16", "float32", "float64", "floor", "foldl",
     "foldr", "function", "gather", "gather_nd", "get_current_name_scope", "get_logger", "get_static_value",
     "grad_pass_through", "gradients", "greater", "greater_equal", "guarantee_const", "half", "hessians",
-    "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n", "init_scope", "inside_function",
+    "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n", "import_onnx", "init_scope",
+    "inside_function",
     "int16", "int32", "int64", "int8", "is_symbolic_tensor", "is_tensor", "less", "less_equal", "linalg", "linspace",
     "log", "logical_and", "logical_not", "logical_or", "map_fn", "math", "matmul", "maximum", "meshgrid", "minimum",
     "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "norm", "not_equal", "numba_function",
