@@ -21,6 +21,8 @@ Padding: TypeAlias = str | Sequence[tuple[int, int]]
 
 __all__ = ["Padding", "output_sizes", "pads", "check"]
 
+_FAR = 1 << 40  # steps of a window: products with sizes in bytes stay within 64 bits
+
 
 def check(op: Op, operands: Sequence[Spec], spatial: int, strides: Sequence[int], dilations: Sequence[int],
           padding: Padding) -> None:
@@ -28,6 +30,9 @@ def check(op: Op, operands: Sequence[Spec], spatial: int, strides: Sequence[int]
     for name, values in (("strides", strides), ("dilations", dilations)):
         if len(values) != spatial or any(v < 1 for v in values):
             raise rules.fail(op, operands, f"{name} must be {spatial} positive integers; got {tuple(values)}.",
+                             InvalidArgumentError)
+        if any(v > _FAR for v in values):
+            raise rules.fail(op, operands, f"{name} must be at most {_FAR}; got {tuple(values)}.",
                              InvalidArgumentError)
     if isinstance(padding, str):
         if padding not in ("SAME", "VALID"):

@@ -487,6 +487,9 @@ ERRORS = [
         "padding",
     ),
     Bad("conv2d: strides", lambda: tf.nn.conv2d(_X, _W, 0, "SAME"), INVALID, "strides"),
+    # A compiled function went out of its memory: addresses are products of strides.
+    Bad("conv2d: far strides", lambda: tf.function(
+        lambda x: tf.nn.conv2d(x, _W, [1 << 62, 1], [[0, 0], [1, 1], [1, 1], [0, 0]]))(_X), INVALID, "at most"),
     Bad("conv2d: batch strides", lambda: tf.nn.conv2d(_X, _W, [2, 1, 1, 1], "SAME"), INVALID, "strides"),
     Bad("conv2d: format", lambda: tf.nn.conv2d(_X, _W, 1, "SAME", "HWCN"), INVALID, "data_format"),
     Bad(
