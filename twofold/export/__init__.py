@@ -1,13 +1,15 @@
-"""Compiled functions for programs without Python: libraries that C, C++, Rust, JavaScript and others call.
+"""Functions for programs without Python: libraries that C, C++, Rust, JavaScript and others call, and ONNX models.
 
-`native` is all there is to call; `docs/native.md` is the tour. What a library holds is put together in `assemble.py`;
-its C header is `header.py`'s, machine code and linking those of `build.py` and `link.py`.
+`native` and `onnx` are all there is to call; `docs/native.md` and `docs/onnx.md` are the tours. What a library holds
+is put together in `assemble.py`; its C header is `header.py`'s, machine code and linking those of `build.py` and
+`link.py`. ONNX is the affair of `twofold/onnx_files/`.
 """
 
 from twofold._front.namespace import publish
+from twofold.onnx_files.export import OnnxModel, onnx
 
 from .build import NativeLibrary, native
 
-__all__ = ["NativeLibrary", "native"]
+__all__ = ["NativeLibrary", "OnnxModel", "native", "onnx"]
 
 publish(__name__)

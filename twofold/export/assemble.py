@@ -22,8 +22,7 @@ from twofold.eager.tensor import Tensor
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
-from twofold.ir import nest, passes, symbols
-from twofold.ir.assumptions import renamed
+from twofold.ir import passes
 from twofold.ir.errors import line_text
 from twofold.ir.passes.inlining import inline_calls
 from twofold.ir.replay import bind_sizes
@@ -34,6 +33,7 @@ from twofold.tracer.traced import Traced
 
 from . import link, lowering, weights
 from .interface import ABI, Interface, Signature, identifier, unique
+from .naming import name_sizes, result_names
 from .targets import Platform
 
 if TYPE_CHECKING:
@@ -104,43 +104,10 @@ def part_of(name: str, traced: Traced, streams: lowering.Streams) -> Part:
     drawn = streams.lower(graph)
     names = [v.name or f"input_{n}" for n, v in enumerate(graph.inputs[:count])]
     inputs = unique(identifier(n, "input") for n in names)
-    outputs = unique(identifier(n, "output") for n in _result_names(traced.result))
-    _name_sizes(graph, inputs)
+    outputs = unique(identifier(n, "output") for n in result_names(traced.result))
+    name_sizes(graph, inputs)
     title = f"{traced.name}({', '.join(names)})"
     return Part(name, title, graph, inputs, outputs, [*traced.captures, *drawn], [*traced.assigned, *drawn])
-
-
-def _name_sizes(graph: g.Graph, inputs: Sequence[str]) -> None:
-    """Gives unknown sizes names that say what they are: `n` where there is one, else the input and the axis."""
-    renames: dict[str, str] = {}
-    for name, value in zip(inputs, graph.inputs, strict=False):
-        for axis, size in enumerate(value.dims):
-            if isinstance(size, dm.Dim) and (old := size.name_alone()) is not None:
-                renames.setdefault(old, f"{name}_{axis}")
-    if len(renames) == 1:
-        renames = dict.fromkeys(renames, "n")
-    taken = symbols.every(graph)
-    names = {old: dm.symbol(new) for old, new in renames.items() if new not in taken}
-    symbols.rename(graph, names)
-    graph.guards = [renamed(guard, names) for guard in graph.guards]
-
-
-def _result_names(result: Any) -> list[str]:
-    """A name for each tensor of a result: keys where there are some, else numbers."""
-    if not nest.is_nested(result):
-        return [] if result is None else ["output"]
-    names: list[str] = []
-
-    def walk(value: Any, name: str) -> None:
-        if nest.is_nested(value):
-            keys = nest.keys_of(value) if isinstance(value, Mapping) else getattr(value, "_fields", None)
-            children = nest.children(value)
-            for key, child in zip(keys or range(len(children)), children, strict=True):
-                walk(child, f"{name}_{key}" if name else str(key))
-        elif value is not None:
-            names.append(name)
-    walk(result, "")
-    return names
 
 
 @dataclass(eq=False)

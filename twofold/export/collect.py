@@ -1,4 +1,4 @@
-"""The functions of a library: the traces of the objects that a user hands in, each with a name.
+"""The functions of an export: the traces of the objects that a user hands in, each with a name.
 
 In: a `tf.function`, a concrete function, a mapping of names to these, an object with such methods, a model of
 `tf.keras`, or the folder of a saved model. Out: traces by name.
@@ -22,14 +22,17 @@ from .interface import identifier, unique
 __all__ = ["collect"]
 
 
-def collect(given: Any) -> dict[str, Traced]:
-    """The traces of what `tf.export.native` was given, by the names that they get in C.
+def collect(given: Any, caller: str = "tf.export.native") -> dict[str, Traced]:
+    """The traces of what an export was given, by names that are identifiers.
 
+    Args:
+        given: what holds functions.
+        caller: how errors call the function that was called.
     Raises:
         TypeError: it is none of the things that can be exported.
         ValueError: there is no trace, as the function was neither called nor given a signature.
     """
-    pairs = list(_traces(given, ""))
+    pairs = list(_traces(given, "", caller))
     if not pairs:
         raise ValueError("there is nothing to export: no tf.function was found that has a trace. Give the function an "
                          "input_signature, or export what get_concrete_function(...) gives.")
@@ -37,7 +40,7 @@ def collect(given: Any) -> dict[str, Traced]:
     return dict(zip(names, [traced for _, traced in pairs], strict=True))
 
 
-def _traces(given: Any, name: str) -> Iterator[tuple[str, Traced]]:
+def _traces(given: Any, name: str, caller: str) -> Iterator[tuple[str, Traced]]:
     if isinstance(given, ConcreteFunction):
         plain = getattr(given, "plain", given._traced)  # what is behind a saved model's signature: its traces
         for traced in plain if isinstance(plain, list) else [plain]:
@@ -46,14 +49,14 @@ def _traces(given: Any, name: str) -> Iterator[tuple[str, Traced]]:
         for traced in _of_function(given):
             yield name or given._name, _checked(traced, name)
     elif isinstance(given, (str, os.PathLike)):
-        yield from _traces(_loaded(Path(given)), name)
+        yield from _traces(_loaded(Path(given)), name, caller)
     elif isinstance(given, Mapping):
         for key, value in given.items():
             if not isinstance(key, str):
                 raise TypeError(f"names of functions must be text; got {key!r}.")
-            yield from _traces(value, f"{name}_{key}" if name else key)
+            yield from _traces(value, f"{name}_{key}" if name else key, caller)
     else:
-        yield from _of_object(given)
+        yield from _of_object(given, caller)
 
 
 def _loaded(path: Path) -> Any:
@@ -64,11 +67,11 @@ def _loaded(path: Path) -> Any:
     return saved_model.load(path)
 
 
-def _of_object(given: Any) -> Iterator[tuple[str, Traced]]:
+def _of_object(given: Any, caller: str) -> Iterator[tuple[str, Traced]]:
     """The traces of an object's signatures, else of its functions."""
     signatures = getattr(given, "signatures", None)
     if isinstance(signatures, Mapping) and signatures:
-        yield from _traces(signatures, "")
+        yield from _traces(signatures, "", caller)
         return
     inputs = getattr(given, "inputs", None)
     if callable(given) and isinstance(inputs, (list, tuple)) and inputs and all(hasattr(i, "shape") for i in inputs):
@@ -78,11 +81,11 @@ def _of_object(given: Any) -> Iterator[tuple[str, Traced]]:
     functions = {n: f for n in dict.fromkeys([*names, "__call__"])
                  if isinstance(f := getattr(given, n, None), (Function, ConcreteFunction))}
     if not functions:
-        raise TypeError("tf.export.native takes a tf.function, a concrete function, a dict of these, an object that "
+        raise TypeError(f"{caller} takes a tf.function, a concrete function, a dict of these, an object that "
                         "has such methods, a model of tf.keras that knows its inputs, or the folder of a saved model; "
                         f"got {type(given).__name__}.")
     for name, method in functions.items():
-        yield from _traces(method, "call" if name == "__call__" else name)
+        yield from _traces(method, "call" if name == "__call__" else name, caller)
 
 
 def _of_model(model: Any, inputs: Sequence[Any]) -> Traced:

@@ -1,0 +1,137 @@
+"""Ops that pick or write elements at places given as data.
+
+An index beyond its axis is an error of the runtime's, as it is here; a negative one counts from the end, which here is
+an error, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from twofold.ir import dtypes as dt
+from twofold.ir import graph as g
+from twofold.ir.dims import DimLike
+
+from .export_meanings import meaning
+from .export_writer import NoMeaning, Ref, Writer
+
+
+def places(w: Writer, indices: Ref) -> Ref:
+    """Indices of a dtype that ONNX takes."""
+    return indices if indices.dtype is dt.int32 else w.cast(indices, dt.int64)
+
+
+@meaning("gather")
+def gather(w: Writer, node: g.Node, x: Ref, indices: Ref, *, axis: int, batch_dims: int) -> Ref:
+    """`Gather`, or where axes are shared `GatherND` with the axis moved behind them."""
+    rank, places_rank = (len(v.dims) for v in node.inputs)
+    at, batch = axis % rank, batch_dims % (places_rank + 1)
+    if batch == 0:
+        return w.op("Gather", x, places(w, indices), axis=at)
+    front = _moved(w, x, rank, at, batch)
+    column = w.op("Unsqueeze", w.cast(indices, dt.int64), w.ints([places_rank]))
+    taken = w.op("GatherND", front, column, batch_dims=batch)
+    if at == batch:
+        return taken
+    own, between = places_rank - batch, at - batch
+    order = [*range(batch), *range(batch + own, batch + own + between), *range(batch, batch + own),
+             *range(batch + own + between, rank - 1 + own)]
+    return w.op("Transpose", taken, perm=order)
+
+
+def _moved(w: Writer, x: Ref, rank: int, at: int, to: int) -> Ref:
+    """`x` with axis `at` at place `to`, before it."""
+    if at == to:
+        return x
+    return w.op("Transpose", x, perm=[*range(to), at, *range(to, at), *range(at + 1, rank)])
+
+
+@meaning("scatter_add")
+def scatter_add(w: Writer, node: g.Node, base: Ref, indices: Ref, updates: Ref, *, axis: int, batch_dims: int) -> Ref:
+    """`ScatterND` that adds, with the axis moved behind the shared ones."""
+    rank, places_rank = len(node.inputs[0].dims), len(node.inputs[1].dims)
+    at, batch = axis % rank, batch_dims % (places_rank + 1)
+    own, between = places_rank - batch, at - batch
+    front = _moved(w, base, rank, at, batch)
+    coordinates = w.op("Unsqueeze", w.cast(indices, dt.int64), w.ints([places_rank]))
+    if batch:
+        coordinates = _with_batch(w, coordinates, node.inputs[1].dims, batch)
+    if between:
+        order = [*range(batch), *range(batch + between, batch + between + own), *range(batch, batch + between),
+                 *range(batch + between + own, rank - 1 + own)]
+        updates = w.op("Transpose", updates, perm=order)
+    added = scattered(w, front, coordinates, updates, "add")
+    if not between:
+        return added
+    return w.op("Transpose", added, perm=[*range(batch), *range(batch + 1, at + 1), batch, *range(at + 1, rank)])
+
+
+def _with_batch(w: Writer, coordinates: Ref, dims: Sequence[DimLike], batch: int) -> Ref:
+    """Coordinates that begin with the numbers of their own batch axes."""
+    shape = w.shape([*dims, 1])
+    columns = []
+    for axis in range(batch):
+        numbers = w.op("Range", w.constant(0, dt.int64), w.scalar_size(dims[axis]), w.constant(1, dt.int64))
+        along = [dims[axis] if a == axis else 1 for a in range(len(dims) + 1)]
+        columns.append(w.op("Expand", w.reshaped(numbers, along), shape))
+    return w.op("Concat", *columns, coordinates, axis=-1)
+
+
+def scattered(w: Writer, x: Ref, coordinates: Ref, updates: Ref, reduction: str) -> Ref:
+    """`ScatterND`; 16-bit floats are added up in float32."""
+    dtype = x.dtype
+    if reduction != "none":
+        x, updates = w.cast(x, dtype.compute), w.cast(updates, dtype.compute)
+    return w.cast(w.op("ScatterND", x, coordinates, updates, reduction=reduction), dtype)
+
+
+@meaning("gather_nd")
+def gather_nd(w: Writer, node: g.Node, x: Ref, indices: Ref, *, batch_dims: int) -> Ref:
+    """`GatherND`."""
+    dims = node.inputs[1].dims
+    batch = batch_dims % max(len(dims), 1)
+    if dims[-1] == 0:
+        extra = len(dims) - 1 - batch
+        shape = [*node.inputs[0].dims[:batch], *[1] * extra, *node.inputs[0].dims[batch:]]
+        return w.op("Expand", w.reshaped(x, shape), w.shape(node.outputs[0].dims))
+    return w.op("GatherND", x, w.cast(indices, dt.int64), batch_dims=batch)
+
+
+def _require_coordinates(dims: Sequence[DimLike]) -> None:
+    if dims[-1] == 0:
+        raise NoMeaning("ONNX scatters at one coordinate at least", "write to the whole tensor without indices")
+
+
+@meaning("scatter_nd")
+def scatter_nd(w: Writer, node: g.Node, indices: Ref, updates: Ref, *, shape: Sequence[DimLike]) -> Ref:
+    """Zeros to which updates are added."""
+    _require_coordinates(node.inputs[0].dims)
+    none = w.op("Expand", w.constant(0, updates.dtype), w.shape(shape))
+    return scattered(w, none, w.cast(indices, dt.int64), updates, "add")
+
+
+@meaning("tensor_scatter")
+def tensor_scatter(w: Writer, node: g.Node, x: Ref, indices: Ref, updates: Ref, *, mode: str) -> Ref:
+    """`ScatterND` with its reduction."""
+    _require_coordinates(node.inputs[1].dims)
+    if mode == "sub":
+        wide = w.cast(updates, updates.dtype.compute)
+        updates = w.cast(w.op("Sub", w.constant(0, wide.dtype), wide), updates.dtype)
+    reduction = {"update": "none", "sub": "add"}.get(mode, mode)
+    return scattered(w, x, w.cast(indices, dt.int64), updates, reduction)
+
+
+@meaning("nonzero")
+def nonzero(w: Writer, node: g.Node, x: Ref) -> Ref:
+    """`NonZero` gives a row for each axis."""
+    if x.dtype.is_complex:
+        raise NoMeaning("ONNX has no arithmetic of complex numbers",
+                        "keep real and imaginary parts in tensors of their own")
+    counts = x if x.dtype.is_bool else w.op("Not", w.op("Equal", w.cast(x, x.dtype.compute),
+                                                        w.constant(0, x.dtype.compute), dtype=dt.bool_))
+    if not node.inputs[0].dims:
+        count = w.op("Reshape", w.cast(counts, dt.int64), w.ints([1]))
+        return w.op("Expand", w.constant(np.zeros((1, 0)), dt.int64), w.op("Concat", count, w.ints([0]), axis=0))
+    return w.op("Transpose", w.op("NonZero", counts, dtype=dt.int64), perm=[1, 0])

@@ -1,0 +1,99 @@
+"""Reductions of rows that belong together by a number of their own, and counting into bins."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from twofold.ir import dtypes as dt
+from twofold.ir import graph as g
+from twofold.ir.dims import DimLike
+
+from .export_indexing import scattered
+from .export_meanings import meaning
+from .export_writer import NoMeaning, Ref, Writer
+
+_REDUCTIONS = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
+
+
+def _start(kind: str, dtype: dt.DType) -> complex:
+    """What a segment begins with."""
+    if kind in ("sum", "prod"):
+        return int(kind == "prod")
+    if dtype.is_floating:
+        return -math.inf if kind == "max" else math.inf
+    return dtype.min if kind == "max" else dtype.max
+
+
+def _segments(w: Writer, node: g.Node, data: Ref, ids: Ref, count: Ref, empty: complex) -> Ref:
+    """Rows by segment: `count`, a vector of one size, of them. Rows with negative ids go to one more, which is cut off.
+    """
+    if data.dtype.is_complex:
+        raise NoMeaning("ONNX has no arithmetic of complex numbers",
+                        "keep real and imaginary parts in tensors of their own")
+    kind = node.op.name.rpartition("_")[2]
+    dtype, head = data.dtype, len(node.inputs[1].dims)
+    rest = node.inputs[0].dims[head:]
+    ids = w.cast(ids, dt.int64)
+    outside = w.op("Less", ids, w.constant(0, dt.int64), dtype=dt.bool_)
+    ids = w.op("Where", outside, count, ids, dtype=dt.int64)
+    rows = w.op("Concat", w.op("Add", count, w.ints([1])), w.shape(rest), axis=0) if rest else \
+        w.op("Add", count, w.ints([1]))
+    column = w.op("Unsqueeze", ids, w.ints([head]))
+    begin = w.op("Expand", w.constant(_start(kind, dtype), dtype), rows)
+    result = scattered(w, begin, column, data, _REDUCTIONS[kind])
+    if kind in ("max", "min") and (dtype.is_floating or empty == 0):
+        result = _where_empty(w, result, column, ids, count, len(rest), empty)
+    return w.op("Slice", result, w.ints([0]), count, w.ints([0]))
+
+
+def _where_empty(w: Writer, result: Ref, column: Ref, ids: Ref, count: Ref, rest: int, empty: complex) -> Ref:
+    """The result with `empty` in segments that have no rows."""
+    none = w.op("Expand", w.constant(0, dt.int64), w.op("Add", count, w.ints([1])))
+    ones = w.op("Expand", w.constant(1, dt.int64), w.op("Shape", ids, dtype=dt.int64))
+    taken = w.op("ScatterND", none, column, ones, reduction="add")
+    some = w.op("Greater", taken, w.constant(0, dt.int64), dtype=dt.bool_)
+    if rest:
+        some = w.op("Unsqueeze", some, w.ints(range(1, rest + 1)))
+    return w.op("Where", some, result, w.constant(empty, result.dtype), dtype=result.dtype)
+
+
+@meaning("unsorted_segment_sum", "unsorted_segment_prod", "unsorted_segment_max", "unsorted_segment_min")
+def unsorted(w: Writer, node: g.Node, data: Ref, ids: Ref, *, num_segments: DimLike) -> Ref:
+    """With ids in any order; the end of the range where a segment has no rows."""
+    kind = node.op.name.rpartition("_")[2]
+    empty = data.dtype.min if kind == "max" else data.dtype.max if kind == "min" else int(kind == "prod")
+    return _segments(w, node, data, ids, w.size(num_segments), empty)
+
+
+@meaning("segment_sum", "segment_prod", "segment_max", "segment_min")
+def in_order(w: Writer, node: g.Node, data: Ref, ids: Ref) -> Ref:
+    """As many segments as the last id says; 0, or 1 for products, where one has no rows."""
+    return _segments(w, node, data, ids, _above_largest(w, ids), int(node.op.name.endswith("prod")))
+
+
+def _above_largest(w: Writer, values: Ref) -> Ref:
+    """The largest of some numbers plus one, as a vector of one; 0 where there are none."""
+    flat = w.op("Reshape", w.cast(values, dt.int64), w.ints([-1]))
+    most = w.op("ReduceMax", w.op("Concat", w.ints([-1]), flat, axis=0), w.ints([0]), keepdims=1)
+    return w.op("Add", most, w.ints([1]))
+
+
+@meaning("bincount")
+def bincount(w: Writer, node: g.Node, values: Ref, weights: Ref, *, minlength: Any, maxlength: Any) -> Ref:
+    """Weights added up by value, along the last axis; values beyond the last bin go to one more, which is cut off."""
+    dims = node.inputs[0].dims
+    bins = w.op("Max", _above_largest(w, values), w.size(minlength))
+    if maxlength is not None:
+        bins = w.op("Min", bins, w.size(maxlength))
+    places = w.op("Min", w.cast(values, dt.int64), bins)
+    more = w.op("Add", bins, w.ints([1]))
+    coordinates, shape = w.op("Unsqueeze", places, w.ints([len(dims)])), more
+    if len(dims) == 2:
+        numbers = w.op("Range", w.constant(0, dt.int64), w.scalar_size(dims[0]), w.constant(1, dt.int64))
+        rows = w.op("Expand", w.reshaped(numbers, [dims[0], 1, 1]), w.shape([*dims, 1]))
+        coordinates = w.op("Concat", rows, coordinates, axis=-1)
+        shape = w.op("Concat", w.size(dims[0]), more, axis=0)
+    none = w.op("Expand", w.constant(0, weights.dtype), shape)
+    added = scattered(w, none, coordinates, weights, "add")
+    return w.op("Slice", added, w.ints([0]), bins, w.ints([len(dims) - 1]))

@@ -1,0 +1,234 @@
+"""Fewer nodes with the same results: equal ones once, transposes that cancel gone, weights turned once and for all.
+
+Our layouts have channels last, those of ONNX's convolutions first. Each convolution comes with a transpose before and
+one behind it; then comes, in most networks, a bias and an activation, and the next convolution. So a transpose moves
+down through elementwise nodes until it meets its inverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from .export_writer import Block, OnnxNode
+
+__all__ = ["simplify"]
+
+_UNARY = frozenset({"Relu", "Elu", "Selu", "Sigmoid", "Tanh", "Gelu", "LeakyRelu", "Softsign", "Exp", "Log", "Neg",
+                    "Abs", "Sqrt", "Reciprocal", "Erf", "Floor", "Ceil", "Round", "Cast", "Not", "Identity", "IsNaN",
+                    "IsInf"})
+_BINARY = frozenset({"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow", "Where", "Greater", "Less", "GreaterOrEqual",
+                     "LessOrEqual", "Equal", "And", "Or"})
+_ROUNDS = 20
+
+
+def simplify(nodes: list[OnnxNode], initializers: dict[str, np.ndarray], inputs: Collection[str],
+             outputs: Sequence[str]) -> None:
+    """Improves the nodes of a model in place.
+
+    Args:
+        nodes: those of the model.
+        initializers: may get more.
+        inputs: names whose values callers give, though they may have an initializer.
+        outputs: names that must stay.
+    """
+    _Simplifier(nodes, initializers, set(inputs), list(outputs)).run()
+
+
+class _Simplifier:
+    def __init__(self, nodes: list[OnnxNode], initializers: dict[str, np.ndarray], inputs: set[str],
+                 outputs: list[str]) -> None:
+        self.nodes, self.initializers, self.inputs, self.outputs = nodes, initializers, inputs, outputs
+        self.taken = {name for node in _every(nodes) for name in (*node.outputs, *node.inputs, node.name)}
+
+    def run(self) -> None:
+        for _ in range(_ROUNDS):
+            changed = self.merge_equal()
+            changed |= self.fold_constants()
+            changed |= self.cancel()
+            changed |= self.move_down()
+            changed |= self.drop_unused()
+            if not changed:
+                break
+        self.drop_initializers()
+
+    # -- who makes and reads what -------------------------------------------------------------------
+    def makers(self) -> dict[str, OnnxNode]:
+        return {name: node for node in self.nodes for name in node.outputs}
+
+    def readers(self) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for node in _every(self.nodes):
+            for name in node.inputs:
+                counts[name] = counts.get(name, 0) + 1
+            for value in node.attrs.values():
+                if isinstance(value, Block):
+                    for r, _ in value.outputs:
+                        counts[r.name] = counts.get(r.name, 0) + 1
+        for name in self.outputs:
+            counts[name] = counts.get(name, 0) + 1
+        return counts
+
+    def replace(self, names: dict[str, str]) -> None:
+        """Lets everybody read other values."""
+        for node in _every(self.nodes):
+            node.inputs = [names.get(n, n) for n in node.inputs]
+
+    # -- rules ----------------------------------------------------------------------------------------
+    def merge_equal(self) -> bool:
+        """Equal nodes outside of blocks."""
+        first: dict[Any, OnnxNode] = {}
+        names: dict[str, str] = {}
+        kept = []
+        for node in self.nodes:
+            node.inputs = [names.get(n, n) for n in node.inputs]
+            key = _key(node)
+            before = None if key is None else first.setdefault(key, node)
+            if before is None or before is node or set(node.outputs) & set(self.outputs):
+                kept.append(node)
+            else:
+                names.update(zip(node.outputs, before.outputs, strict=True))
+        if not names:
+            return False
+        self.nodes[:] = kept
+        self.replace(names)
+        return True
+
+    def fold_constants(self) -> bool:
+        """Transposes of constants."""
+        changed = False
+        for node in list(self.nodes):
+            if node.kind != "Transpose" or node.outputs[0] in self.outputs:
+                continue
+            name = node.inputs[0]
+            if name in self.initializers and name not in self.inputs:
+                made = np.ascontiguousarray(self.initializers[name].transpose(node.attrs["perm"]))
+                turned = self.fresh(f"{name}_transposed")
+                self.initializers[turned] = made
+                self.nodes.remove(node)
+                self.replace({node.outputs[0]: turned})
+                changed = True
+        return changed
+
+    def cancel(self) -> bool:
+        """A transpose of a transpose is one, or none; identities that nobody sees are none."""
+        makers, names, changed = self.makers(), dict[str, str](), False
+        for node in self.nodes:
+            if node.kind == "Transpose":
+                before = makers.get(node.inputs[0])
+                if before is not None and before.kind == "Transpose":
+                    node.inputs[0] = before.inputs[0]
+                    node.attrs = {**node.attrs, "perm": [before.attrs["perm"][p] for p in node.attrs["perm"]]}
+                    changed = True
+                if node.attrs["perm"] == list(range(len(node.attrs["perm"]))):
+                    changed |= self.pass_on(node, names)
+            elif node.kind == "Identity":
+                changed |= self.pass_on(node, names)
+        final = {k: _last(k, names) for k in names}
+        self.replace(final)
+        return changed
+
+    def pass_on(self, node: OnnxNode, names: dict[str, str]) -> bool:
+        """Lets readers of a node's result read its operand."""
+        if node.outputs[0] in self.outputs:
+            node.kind, node.attrs = "Identity", {}
+            return False
+        names[node.outputs[0]] = node.inputs[0]
+        return True
+
+    def move_down(self) -> bool:
+        """op(transpose(x), ...) -> transpose(op(x, ...)), where all operands are such transposes, or constants."""
+        makers, readers, changed = self.makers(), self.readers(), False
+        for node in list(self.nodes):
+            if node.kind not in _UNARY and node.kind not in _BINARY:
+                continue
+            turned = [makers[n] for n in node.inputs if n in makers and makers[n].kind == "Transpose"]
+            if not turned or not self.may_move(node, turned, readers):
+                continue
+            perm = turned[0].attrs["perm"]
+            operands = [self.without(n, makers, perm) for n in node.inputs]
+            if any(n is None for n in operands):
+                continue
+            inner = self.fresh(f"{node.outputs[0]}_inner")
+            behind = OnnxNode("Transpose", [inner], list(node.outputs), {"perm": perm}, self.fresh(f"{node.name}_turn"),
+                              node.place)
+            node.inputs, node.outputs = operands, [inner]  # type: ignore[assignment]
+            self.nodes.insert(self.nodes.index(node) + 1, behind)
+            makers[inner], makers[behind.outputs[0]] = node, behind
+            changed = True
+        return changed
+
+    def may_move(self, node: OnnxNode, turned: Sequence[OnnxNode], readers: dict[str, int]) -> bool:
+        """Whether there are as many transposes behind the node as before it, at most."""
+        alike = all(t.attrs["perm"] == turned[0].attrs["perm"] for t in turned)
+        return alike and all(readers[t.outputs[0]] == node.inputs.count(t.outputs[0]) for t in turned)
+
+    def without(self, name: str, makers: dict[str, OnnxNode], perm: Sequence[int]) -> str | None:
+        """The operand before the transpose; a constant turned back; None for any other."""
+        made = makers.get(name)
+        if made is not None and made.kind == "Transpose":
+            return made.inputs[0]
+        array = self.initializers.get(name)
+        if array is None or name in self.inputs:
+            return None
+        if array.size == 1 and array.ndim <= 1:
+            return name
+        if array.ndim > len(perm):
+            return None
+        wide = array.reshape((1,) * (len(perm) - array.ndim) + array.shape)
+        back = np.ascontiguousarray(wide.transpose(np.argsort(perm)))
+        turned = self.fresh(f"{name}_transposed")
+        self.initializers[turned] = back
+        return turned
+
+    def drop_unused(self) -> bool:
+        readers = self.readers()
+        kept = []
+        for node in reversed(self.nodes):
+            if any(readers.get(n) for n in node.outputs):
+                kept.append(node)
+                continue
+            for inner in _every([node]):
+                for name in inner.inputs:
+                    readers[name] -= 1
+        changed = len(kept) != len(self.nodes)
+        self.nodes[:] = kept[::-1]
+        return changed
+
+    def drop_initializers(self) -> None:
+        readers = self.readers()
+        for name in list(self.initializers):
+            if not readers.get(name) and name not in self.inputs:
+                del self.initializers[name]
+
+    def fresh(self, wanted: str) -> str:
+        tried, n = wanted, 1
+        while tried in self.taken or tried in self.initializers:
+            tried, n = f"{wanted}_{n}", n + 1
+        self.taken.add(tried)
+        return tried
+
+
+def _key(node: OnnxNode) -> Any:
+    """What two nodes share that give the same; None for nodes with blocks."""
+    if any(isinstance(v, Block) for v in node.attrs.values()):
+        return None
+    return node.kind, tuple(node.inputs), len(node.outputs), repr(sorted(node.attrs.items()))
+
+
+def _last(name: str, names: dict[str, str]) -> str:
+    while name in names:
+        name = names[name]
+    return name
+
+
+def _every(nodes: Sequence[OnnxNode]) -> list[OnnxNode]:
+    every: list[OnnxNode] = []
+    for node in nodes:
+        every.append(node)
+        for value in node.attrs.values():
+            if isinstance(value, Block):
+                every += _every(value.nodes)
+    return every

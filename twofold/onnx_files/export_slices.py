@@ -1,0 +1,113 @@
+"""Ops that take or replace a box of elements: slices of any step, reversal, and writing to a slice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from twofold.ir import dtypes as dt
+from twofold.ir import graph as g
+from twofold.ir.dims import Dim, DimLike
+from twofold.ir.ops.slicing import span
+
+from .export_meanings import meaning
+from .export_writer import Ref, Writer
+
+_LAST, _FIRST = np.iinfo(np.int64).max, np.iinfo(np.int64).min  # beyond either end, which ONNX clamps
+
+
+@meaning("slice")
+def slice_(w: Writer, node: g.Node, x: Ref, *, begin: Sequence[DimLike], size: Sequence[DimLike]) -> Ref:
+    """A box."""
+    dims = node.inputs[0].dims
+    ends = [d if type(s) is int and s == -1 else b + s for b, s, d in zip(begin, size, dims, strict=True)]
+    cut = [(axis, b, e, 1) for axis, (b, e, d) in enumerate(zip(begin, ends, dims, strict=True))
+           if (b, e) != (0, d)]
+    return _sliced(w, x, cut)
+
+
+@meaning("reverse")
+def reverse(w: Writer, node: g.Node, x: Ref, *, axis: Sequence[int]) -> Ref:
+    """From the last to the first along each axis."""
+    rank = len(node.inputs[0].dims)
+    return _sliced(w, x, [(a % rank, _LAST, _FIRST, -1) for a in axis])
+
+
+@meaning("strided_slice")
+def strided_slice(w: Writer, node: g.Node, x: Ref, *, spec: Any) -> Ref:
+    """A Python-like index: ranges are one `Slice`, and the result gets the axes that it has."""
+    cut = _cuts(spec)
+    sliced = _sliced(w, x, cut)
+    if any(not isinstance(e, tuple) for e in spec):
+        return w.reshaped(sliced, node.outputs[0].dims)
+    return sliced
+
+
+def _cuts(spec: Sequence[Any]) -> list[tuple[int, Any, Any, int]]:
+    """(axis, start, stop, step) of each axis that is not whole."""
+    cut, axis = [], 0
+    for entry in spec:
+        if entry is None:
+            continue
+        if isinstance(entry, tuple):
+            start, stop, step = entry
+            step = 1 if step is None else step
+            if (start, stop, step) != (None, None, 1):
+                low = (0 if step > 0 else _LAST) if start is None else start
+                high = (_LAST if step > 0 else _FIRST) if stop is None else stop
+                cut.append((axis, low, high, step))
+        else:
+            last = type(entry) is int and entry == -1
+            cut.append((axis, entry, _LAST if last else entry + 1, 1))
+        axis += 1
+    return cut
+
+
+def _sliced(w: Writer, x: Ref, cut: Sequence[tuple[int, Any, Any, int]]) -> Ref:
+    if not cut:
+        return x
+    axes, starts, stops, steps = [list(part) for part in zip(*cut, strict=True)]
+    plain = all(step == 1 for step in steps)
+    return w.op("Slice", x, w.shape(starts), w.shape(stops), w.ints(axes), None if plain else w.ints(steps))
+
+
+@meaning("strided_slice_assign")
+def assign(w: Writer, node: g.Node, x: Ref, value: Ref, *, spec: Any) -> Ref:
+    """The numbers of the slice's elements, and the values scattered there; whole tensors are replaced."""
+    dims = node.inputs[0].dims
+    ranges, target = [], []
+    axis = 0
+    for entry in spec:
+        if entry is None:
+            target.append(1)
+            continue
+        ranges.append(_places(w, dims[axis], entry))
+        if isinstance(entry, tuple):
+            target.append(span(dims[axis], *entry))
+        axis += 1
+    ranges += [_places(w, d, (None, None, None)) for d in dims[axis:]]
+    target += list(dims[axis:])
+    if not dims:
+        return w.op("Reshape", value, w.ints([]))
+    value = w.op("Expand", value, w.shape(target))
+    counts = [r[1] for r in ranges]
+    columns = []
+    for axis, (numbers, _) in enumerate(ranges):
+        along = [c if a == axis else 1 for a, c in enumerate(counts)]
+        column = w.op("Expand", w.reshaped(numbers, along), w.shape(counts))
+        columns.append(w.op("Unsqueeze", column, w.ints([len(counts)])))
+    indices = columns[0] if len(columns) == 1 else w.op("Concat", *columns, axis=-1)
+    return w.op("ScatterND", x, indices, w.reshaped(value, counts))
+
+
+def _places(w: Writer, size: DimLike, entry: Any) -> tuple[Ref, DimLike]:
+    """The numbers of the elements that an entry of a slice takes of an axis, and how many they are."""
+    if not isinstance(entry, tuple):
+        if isinstance(entry, Dim):
+            return w.size(entry), 1
+        return w.size(entry if entry >= 0 else size + entry), 1
+    count = span(size, *entry)
+    numbers = w.op("Range", w.constant(0, dt.int64), w.scalar_size(size), w.constant(1, dt.int64))
+    return _sliced(w, numbers, [(0, *c[1:]) for c in _cuts([entry])]), count
