@@ -1,4 +1,4 @@
-"""`twofold inspect DIR`: the contents of a saved model, none of which is run."""
+"""`twofold inspect DIR`: the contents of a saved model, or of an ONNX file, none of which is run."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from .common import amount, say, say_json, sizes_of, table
-from .models import Entry, check_sizes, dims_of, entries, read, signature
+from .common import Misuse, amount, say, say_json, sizes_of, table
+from .models import Entry, check_sizes, dims_of, entries, read, shape_text, signature
 
 if TYPE_CHECKING:
     from twofold.ir.dims import DimLike
@@ -19,14 +19,20 @@ __all__ = ["add", "run"]
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.add_argument("dir", metavar="DIR", help="the folder of a saved model (tf.saved_model.save)")
+    parser.add_argument("dir", metavar="DIR", help="the folder of a saved model (tf.saved_model.save), or an ONNX "
+                        "file")
     parser.add_argument("--size", metavar="NAME=N", action="append", default=[],
                         help="what a size is that signatures leave open, for the memory plan; may be repeated")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print the contents of a saved model."""
+    """Print the contents of a saved model, or of an ONNX file."""
     sizes = sizes_of(args.size)
+    if args.dir.endswith(".onnx") and not os.path.isdir(args.dir):
+        if sizes:
+            raise Misuse("--size is for the memory plan of a saved model")
+        _inspect_onnx(args)
+        return
     model = read(args.dir)
     check_sizes(entries(model), sizes)
     document = _about(model, sizes)
@@ -112,3 +118,31 @@ def _plan_text(plan: dict[str, Any]) -> str:
     text = (f"{plan['kernels']} kernels, {told(plan['scratch'])} of memory between them, "
             f"{told(plan['outputs'])} of results")
     return text if not plan["python_calls"] else f"{text}; Python runs in between"
+
+
+# -- ONNX files ---------------------------------------------------------------------------------------
+def _inspect_onnx(args: argparse.Namespace) -> None:
+    from twofold.onnx_files.describe import describe
+
+    document = describe(args.dir)
+    if args.json:
+        say_json(document)
+        return
+    opsets = ", ".join(f"{domain} {version}" for domain, version in document["opsets"].items())
+    say(document["path"], f"  {amount(document['bytes'])}, written by {document['producer'] or 'an unknown program'}, "
+        f"IR version {document['ir_version']}, operators of {opsets}", "")
+    say(document["name"] + (f"  {document['doc']}" if document["doc"] else ""))
+    for kind in ("inputs", "outputs"):
+        say(*table([(kind[:-1], v["name"], v["dtype"], "?" if v["shape"] is None else shape_text(v["shape"]),
+                     "has a default" if v.get("default") else "") for v in document[kind]]))
+    operators = ", ".join(f"{name} {count}" for name, count in document["operators"].items())
+    say(f"  {document['nodes']} nodes: {operators}", "")
+    tensors = document["initializers"]
+    say(f"initializers: {len(tensors)}, {amount(sum(t['bytes'] or 0 for t in tensors))}",
+        *table([(t["name"], t["dtype"], str(t["shape"]), "" if t["bytes"] is None else amount(t["bytes"]),
+                 "" if t["file"] is None else f"in {t['file']}") for t in tensors], right=(3,)))
+    for title in ("functions", "properties"):
+        if document[title]:
+            held = document[title]
+            rows = [(k, held[k]) for k in held] if isinstance(held, dict) else [(name,) for name in held]
+            say("", title, *table(rows))

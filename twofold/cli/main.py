@@ -20,10 +20,11 @@ __all__ = ["main"]
 
 # Command -> the module that has `add(parser)`, which declares its arguments, and `run(arguments)`; and what it is for.
 _COMMANDS = {
-    "inspect": ("inspecting", "tell what is in a saved model: signatures, variables, ops, memory"),
+    "inspect": ("inspecting", "tell what is in a saved model, or in an ONNX file: signatures, variables, ops, memory"),
     "graph": ("drawing", "draw a function of a saved model: a page for browsers, a picture, DOT"),
     "run": ("running", "run a function of a saved model on arrays in files"),
     "compile": ("compiling", "compile a saved model to a library for C"),
+    "export": ("exporting", "list what a saved model can be exported to, or write it as an ONNX model"),
     "bench": ("timing", "measure how long a function takes, by batch size"),
     "tune": ("tuning", "measure how matrix products are best planned on this processor"),
     "cache": ("caching", "tell about, or empty, the folder of compiled code"),

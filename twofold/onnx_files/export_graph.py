@@ -35,6 +35,7 @@ def write(w: Writer, graph: g.Graph, inputs: Sequence[Ref]) -> list[Ref]:
     values: dict[g.Value, Ref] = dict(zip(graph.inputs, inputs, strict=True))
     for value, ref in values.items():
         w.bind(value.dims, ref)
+        w.shapes[ref.name] = value.dims
     for node in graph.nodes:
         around = w.place, w.prefix
         w.place = "" if node.loc is None else str(node.loc)
@@ -48,6 +49,7 @@ def write(w: Writer, graph: g.Graph, inputs: Sequence[Ref]) -> list[Ref]:
         for value, ref in zip(node.outputs, results, strict=True):
             values[value] = ref
             w.bind(value.dims, ref)
+            w.shapes[ref.name] = value.dims
     return [values[v] for v in graph.outputs]
 
 

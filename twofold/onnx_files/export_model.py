@@ -7,6 +7,7 @@ result `NAME_new`: who runs a training step hands the new values in again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from twofold.eager.tensor import Tensor
-from twofold.export.naming import name_sizes, result_names
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir import passes
-from twofold.ir.dims import Dim, DimLike
+from twofold.ir.dims import Dim, DimLike, Guard
 from twofold.ir.dtypes import DType
 from twofold.tracer.traced import Traced
 from twofold.version import __version__
@@ -55,6 +55,7 @@ class Model:
         state, updates: the variables that are assigned, as inputs and as results.
         nodes: in order.
         initializers: weights and constants by name.
+        guards: what is assumed of unknown sizes.
         notes: what the model does not check, for its readers.
     """
 
@@ -67,6 +68,7 @@ class Model:
     updates: list[Tensors]
     nodes: list[OnnxNode]
     initializers: dict[str, np.ndarray]
+    guards: list[Guard]
     notes: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -93,12 +95,14 @@ def model_of(name: str, traced: Traced, opset: int) -> Model:
     Raises:
         UnimplementedError: something has no meaning in ONNX; the error names it and the user's line.
     """
+    from twofold.export.naming import name_sizes, result_names  # whose package shows this one's function
+
     graph = traced.graph.copy()
     count = len(traced.specs)
     w = Writer(opset)
-    names = [v.name or f"input_{n}" for n, v in enumerate(graph.inputs[:count])]
-    names = [w.name(n) for n in names]
-    name_sizes(graph, names)
+    given = [getattr(spec, "name", None) or v.name for spec, v in zip(traced.specs, graph.inputs, strict=False)]
+    names = [w.name(n or f"input_{k}") for k, n in enumerate(given)]
+    name_sizes(graph, [re.sub(r"\W", "_", n, flags=re.ASCII) for n in names])
     results = [w.name(n) for n in result_names(traced.result)]
     captures, updates = traced.captures, traced.assigned
     weights = [w.name(_plain(getattr(c, "name", "")) or f"captured_{n}") for n, c in enumerate(captures)]
@@ -114,12 +118,12 @@ def model_of(name: str, traced: Traced, opset: int) -> Model:
     specs = [Tensors(n, v.dtype, tuple(v.dims)) for n, v in zip(made, graph.outputs, strict=True)]
     model = Model(name, f"{traced.name}({', '.join(names)})", opset,
                   [Tensors(n, v.dtype, tuple(v.dims)) for n, v in zip(names, graph.inputs, strict=False)],
-                  specs[:len(results)], state, specs[len(results):], w.nodes, w.initializers)
+                  specs[:len(results)], state, specs[len(results):], w.nodes, w.initializers, graph.guards)
     if graph.guards:
         model.notes["sizes"] = "; ".join(sorted({str(guard) for guard in graph.guards}))
     if w.unchecked:
         model.notes["unchecked"] = "assertions at " + ", ".join(dict.fromkeys(w.unchecked))
-    simplify(model.nodes, model.initializers, {t.name for t in (*model.inputs, *state)}, made)
+    simplify(model.nodes, model.initializers, {t.name for t in (*model.inputs, *state)}, made, w.shapes)
     return model
 
 

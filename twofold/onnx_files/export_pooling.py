@@ -24,9 +24,12 @@ def _pads(sizes: Sequence[DimLike], window: dict[str, Any]) -> Pads:
     return windows.pads(sizes, window["ksize"], window["strides"], window["dilations"], window["padding"])
 
 
+def _moves(window: dict[str, Any], edges: list[int]) -> dict[str, Any]:
+    return {"strides": list(window["strides"]), "pads": edges, "dilations": list(window["dilations"])}
+
+
 def _attrs(window: dict[str, Any], edges: list[int]) -> dict[str, Any]:
-    return {"kernel_shape": list(window["ksize"]), "strides": list(window["strides"]), "pads": edges,
-            "dilations": list(window["dilations"])}
+    return {"kernel_shape": list(window["ksize"]), **_moves(window, edges)}
 
 
 def _lowest(dtype: dt.DType) -> complex:
@@ -145,22 +148,20 @@ def avg_pool(w: Writer, node: g.Node, x: Ref, **window: Any) -> Ref:
         if not dilated:
             del attrs["dilations"]
         return w.cast(channels_last(w, w.op("AveragePool", image, count_include_pad=0, **attrs), rank), dtype)
-    single = w.reshaped(moved, [-1, 1, *[n + b + a for n, (b, a) in zip(dims[1:-1], pads, strict=True)]])
+    wide = [n + b + a for n, (b, a) in zip(dims[1:-1], pads, strict=True)]
+    single = w.reshaped(moved, [dm.numel((dims[0], dims[-1])), 1, *wide])
     kernel = w.constant(np.ones((1, 1, *window["ksize"])), image.dtype)
-    attrs = _attrs(window, edges)
-    del attrs["kernel_shape"]
-    total = w.op("Div", w.op("Conv", single, kernel, **attrs), _counts(w, dims[1:-1], pads, window, image.dtype))
+    total = w.op("Conv", single, kernel, **_moves(window, edges))
+    average = w.op("Div", total, _counts(w, dims[1:-1], pads, window, image.dtype))
     places = node.outputs[0].dims
-    return w.cast(channels_last(w, w.reshaped(total, [places[0], places[-1], *places[1:-1]]), rank), dtype)
+    return w.cast(channels_last(w, w.reshaped(average, [places[0], places[-1], *places[1:-1]]), rank), dtype)
 
 
 def _counts(w: Writer, sizes: Sequence[DimLike], pads: Pads, window: dict[str, Any], dtype: dt.DType) -> Ref:
     """How many elements of the tensor each window holds, as [1, 1, places..]."""
     ones = w.op("Expand", w.constant(1, dtype), w.shape([1, 1, *sizes]))
     moved, edges = padded(w, ones, pads)
-    attrs = _attrs(window, edges)
-    del attrs["kernel_shape"]
-    return w.op("Conv", moved, w.constant(np.ones((1, 1, *window["ksize"])), dtype), **attrs)
+    return w.op("Conv", moved, w.constant(np.ones((1, 1, *window["ksize"])), dtype), **_moves(window, edges))
 
 
 @meaning("avg_pool_grad")
@@ -171,7 +172,8 @@ def avg_pool_grad(w: Writer, node: g.Node, ct: Ref, *, input_shape: Sequence[Dim
     rank, dtype, dims = len(input_shape) + 1, ct.dtype, node.inputs[0].dims
     sizes, places = input_shape[:-1], dims[1:-1]
     pads = _pads(sizes, window)
-    image = w.reshaped(channels_first(w, w.cast(ct, dtype.compute), rank), [-1, 1, *places])
+    image = w.reshaped(channels_first(w, w.cast(ct, dtype.compute), rank),
+                       [dm.numel((dims[0], dims[-1])), 1, *places])
     shares = w.op("Div", image, _counts(w, sizes, pads, window, image.dtype))
     kernel = w.constant(np.ones((1, 1, *window["ksize"])), image.dtype)
     made = transposed(w, shares, kernel, places, sizes, window["ksize"], pads, window["strides"],

@@ -12,6 +12,7 @@ from typing import Any
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
+from twofold.ir.dims import Dim
 from twofold.ir.dtypes import DType
 
 from .export_meanings import meaning
@@ -55,9 +56,7 @@ def mean(w: Writer, node: g.Node, x: Ref, *, axis: Axes, keepdims: bool) -> Ref:
     _require_real(x)
     axes = _axes(node, axis)
     if not x.dtype.is_integer:
-        if 0 in [node.inputs[0].dims[a] for a in axes]:
-            return _nan(w, node)
-        return w.cast(reduced(w, "ReduceMean", w.cast(x, x.dtype.compute), axes, keepdims), x.dtype)
+        return w.cast(_average(w, node, w.cast(x, x.dtype.compute), axes, keepdims), x.dtype)
     wide = dt.uint64 if x.dtype.is_unsigned else dt.int64
     total = reduced(w, "ReduceSum", w.cast(x, wide), axes, keepdims)
     count = dm.numel([node.inputs[0].dims[a] for a in axes])
@@ -65,10 +64,12 @@ def mean(w: Writer, node: g.Node, x: Ref, *, axis: Axes, keepdims: bool) -> Ref:
     return w.cast(s.ref(s.idiv(s.value(total), s.value(w.scalar_size(count, wide)))), x.dtype)
 
 
-def _nan(w: Writer, node: g.Node) -> Ref:
-    """The mean of no numbers, of which runtimes make what they like."""
-    out = node.outputs[0]
-    return w.op("Expand", w.constant(math.nan, out.dtype), w.shape(out.dims))
+def _average(w: Writer, node: g.Node, x: Ref, axes: Sequence[int], keepdims: bool) -> Ref:
+    """The mean of floats; of none it is NaN, which runtimes do not all make of `ReduceMean`."""
+    sizes = [node.inputs[0].dims[a] for a in axes]
+    if not any(isinstance(d, Dim) or d == 0 for d in sizes):
+        return reduced(w, "ReduceMean", x, axes, keepdims)
+    return w.op("Div", reduced(w, "ReduceSum", x, axes, keepdims), w.scalar_size(dm.numel(sizes), x.dtype))
 
 
 @meaning("reduce_max", "reduce_min")
@@ -154,10 +155,8 @@ def norm(w: Writer, node: g.Node, x: Ref, *, axis: Axes, keepdims: bool) -> Ref:
 def variance(w: Writer, node: g.Node, x: Ref, *, axis: Axes, keepdims: bool) -> Ref:
     """The mean square less the square of the mean."""
     axes, wide = _axes(node, axis), w.cast(x, x.dtype.compute)
-    if 0 in [node.inputs[0].dims[a] for a in axes]:
-        return _nan(w, node)
-    average = reduced(w, "ReduceMean", wide, axes, keepdims)
-    squares = reduced(w, "ReduceMean", w.op("Mul", wide, wide), axes, keepdims)
+    average = _average(w, node, wide, axes, keepdims)
+    squares = _average(w, node, w.op("Mul", wide, wide), axes, keepdims)
     rest = w.op("Sub", squares, w.op("Mul", average, average))
     return w.cast(w.op("Max", rest, w.constant(0, wide.dtype)), x.dtype)
 

@@ -7,10 +7,12 @@ down through elementwise nodes until it meets its inverse.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from twofold.ir.dims import Dim, DimLike
 
 from .export_writer import Block, OnnxNode
 
@@ -21,11 +23,12 @@ _UNARY = frozenset({"Relu", "Elu", "Selu", "Sigmoid", "Tanh", "Gelu", "LeakyRelu
                     "IsInf"})
 _BINARY = frozenset({"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow", "Where", "Greater", "Less", "GreaterOrEqual",
                      "LessOrEqual", "Equal", "And", "Or"})
+_REDUCING = ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin")
 _ROUNDS = 20
 
 
 def simplify(nodes: list[OnnxNode], initializers: dict[str, np.ndarray], inputs: Collection[str],
-             outputs: Sequence[str]) -> None:
+             outputs: Sequence[str], shapes: Mapping[str, Sequence[DimLike]]) -> None:
     """Improves the nodes of a model in place.
 
     Args:
@@ -33,13 +36,15 @@ def simplify(nodes: list[OnnxNode], initializers: dict[str, np.ndarray], inputs:
         initializers: may get more.
         inputs: names whose values callers give, though they may have an initializer.
         outputs: names that must stay.
+        shapes: of values, where they are known.
     """
-    _Simplifier(nodes, initializers, set(inputs), list(outputs)).run()
+    _Simplifier(nodes, initializers, set(inputs), list(outputs), shapes).run()
 
 
 class _Simplifier:
     def __init__(self, nodes: list[OnnxNode], initializers: dict[str, np.ndarray], inputs: set[str],
-                 outputs: list[str]) -> None:
+                 outputs: list[str], shapes: Mapping[str, Sequence[DimLike]]) -> None:
+        self.shapes = shapes
         self.nodes, self.initializers, self.inputs, self.outputs = nodes, initializers, inputs, outputs
         self.taken = {name for node in _every(nodes) for name in (*node.outputs, *node.inputs, node.name)}
 
@@ -139,49 +144,88 @@ class _Simplifier:
         return True
 
     def move_down(self) -> bool:
-        """op(transpose(x), ...) -> transpose(op(x, ...)), where all operands are such transposes, or constants."""
+        """op(transpose(x), ...) -> transpose(op(x, ...)), where other operands are such transposes or can be turned."""
         makers, readers, changed = self.makers(), self.readers(), False
         for node in list(self.nodes):
-            if node.kind not in _UNARY and node.kind not in _BINARY:
+            if node.kind not in _UNARY and node.kind not in _BINARY and node.kind not in ("Concat", *_REDUCING):
                 continue
             turned = [makers[n] for n in node.inputs if n in makers and makers[n].kind == "Transpose"]
-            if not turned or not self.may_move(node, turned, readers):
+            if not turned or not self.may_move(turned, node, readers):
                 continue
             perm = turned[0].attrs["perm"]
-            operands = [self.without(n, makers, perm) for n in node.inputs]
-            if any(n is None for n in operands):
-                continue
-            inner = self.fresh(f"{node.outputs[0]}_inner")
-            behind = OnnxNode("Transpose", [inner], list(node.outputs), {"perm": perm}, self.fresh(f"{node.name}_turn"),
-                              node.place)
-            node.inputs, node.outputs = operands, [inner]  # type: ignore[assignment]
-            self.nodes.insert(self.nodes.index(node) + 1, behind)
-            makers[inner], makers[behind.outputs[0]] = node, behind
-            changed = True
+            if node.kind in _REDUCING:
+                changed |= self.reduce_before(node, turned[0], perm)
+            else:
+                changed |= self.turn_behind(node, makers, perm)
         return changed
 
-    def may_move(self, node: OnnxNode, turned: Sequence[OnnxNode], readers: dict[str, int]) -> bool:
+    def turn_behind(self, node: OnnxNode, makers: dict[str, OnnxNode], perm: list[int]) -> bool:
+        """Puts the transpose behind the node."""
+        if not all(self.can_turn(n, makers, perm, node.kind) for n in node.inputs):
+            return False
+        operands = [self.without(node, n, makers, perm) for n in node.inputs]
+        inner = self.fresh(f"{node.outputs[0]}_inner")
+        behind = OnnxNode("Transpose", [inner], list(node.outputs), {"perm": perm}, self.fresh(f"{node.name}_turn"),
+                          node.place)
+        node.inputs, node.outputs = operands, [inner]
+        if node.kind == "Concat":
+            node.attrs = {**node.attrs, "axis": perm[node.attrs["axis"]]}
+        self.nodes.insert(self.nodes.index(node) + 1, behind)
+        makers[inner], makers[behind.outputs[0]] = node, behind
+        return True
+
+    def reduce_before(self, node: OnnxNode, turn: OnnxNode, perm: list[int]) -> bool:
+        """A reduction without the transpose before it, where the axes that are left keep their order."""
+        axes = self.initializers.get(node.inputs[1]) if len(node.inputs) > 1 else None
+        if axes is None or node.attrs.get("keepdims", 1):
+            return False
+        left = [perm[a] for a in range(len(perm)) if a not in axes]
+        if left != sorted(left):
+            return False
+        inner = self.fresh(f"{node.name}_axes")
+        self.initializers[inner] = np.array(sorted(perm[a] for a in axes), np.int64)
+        node.inputs = [turn.inputs[0], inner]
+        return True
+
+    def may_move(self, turned: Sequence[OnnxNode], node: OnnxNode, readers: dict[str, int]) -> bool:
         """Whether there are as many transposes behind the node as before it, at most."""
         alike = all(t.attrs["perm"] == turned[0].attrs["perm"] for t in turned)
         return alike and all(readers[t.outputs[0]] == node.inputs.count(t.outputs[0]) for t in turned)
 
-    def without(self, name: str, makers: dict[str, OnnxNode], perm: Sequence[int]) -> str | None:
-        """The operand before the transpose; a constant turned back; None for any other."""
+    def can_turn(self, name: str, makers: dict[str, OnnxNode], perm: Sequence[int], kind: str) -> bool:
+        """Whether there is an operand that stands for this one before the transpose."""
+        made = makers.get(name)
+        if made is not None and made.kind == "Transpose":
+            return True
+        if kind == "Concat":
+            return False
+        array = self.initializers.get(name)
+        if array is not None and name not in self.inputs:
+            return array.ndim <= len(perm)
+        sizes = self.shapes.get(name)
+        plain = sizes is not None and not any(isinstance(d, Dim) for d in sizes)
+        return plain and len(sizes or ()) <= len(perm) and sum(d != 1 for d in sizes or ()) <= 1
+
+    def without(self, node: OnnxNode, name: str, makers: dict[str, OnnxNode], perm: Sequence[int]) -> str:
+        """The operand before the transpose: what was transposed, a constant turned back, a vector along its axis."""
         made = makers.get(name)
         if made is not None and made.kind == "Transpose":
             return made.inputs[0]
         array = self.initializers.get(name)
-        if array is None or name in self.inputs:
-            return None
-        if array.size == 1 and array.ndim <= 1:
-            return name
-        if array.ndim > len(perm):
-            return None
-        wide = array.reshape((1,) * (len(perm) - array.ndim) + array.shape)
-        back = np.ascontiguousarray(wide.transpose(np.argsort(perm)))
-        turned = self.fresh(f"{name}_transposed")
-        self.initializers[turned] = back
-        return turned
+        if array is not None and name not in self.inputs:
+            if array.size == 1 and array.ndim <= 1:
+                return name
+            wide = array.reshape((1,) * (len(perm) - array.ndim) + array.shape)
+            turned = self.fresh(f"{name}_transposed")
+            self.initializers[turned] = np.ascontiguousarray(wide.transpose(np.argsort(perm)))
+            return turned
+        sizes = self.shapes[name]
+        full = [1] * (len(perm) - len(sizes)) + [int(d) for d in sizes]  # type: ignore[arg-type]
+        shape = self.fresh(f"{name}_shape")
+        self.initializers[shape] = np.array([full[a] for a in np.argsort(perm)], np.int64)
+        along = self.fresh(f"{name}_along")
+        self.nodes.insert(self.nodes.index(node), OnnxNode("Reshape", [name, shape], [along], {}, along, node.place))
+        return along
 
     def drop_unused(self) -> bool:
         readers = self.readers()

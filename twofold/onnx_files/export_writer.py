@@ -110,6 +110,7 @@ class Writer:
         initializers: constants by name.
         place, prefix: the user's line, and the beginning of names, of the node that is being written.
         unchecked: the lines of assertions, which have no operator.
+        shapes: the sizes of values that stand for those of the graph, by name.
     """
 
     def __init__(self, opset: int) -> None:
@@ -117,6 +118,7 @@ class Writer:
         self.initializers: dict[str, np.ndarray] = {}
         self.place, self.prefix = "", ""
         self.unchecked: list[str] = []
+        self.shapes: dict[str, Sequence[DimLike]] = {}
         self._taken: set[str] = set()
         self._constants: dict[tuple[Any, ...], Ref] = {}
         self._blocks: list[list[OnnxNode]] = [[]]

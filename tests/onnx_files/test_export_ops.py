@@ -1,0 +1,135 @@
+"""Every op of the registry in ONNX: it has a meaning, and the table of ops gives what it gives here, or a reason.
+
+Each case of the table is exported in its main dtype and, in turns, in one of its others; `TWOFOLD_ONNX_ALL=1` takes all
+dtypes, shapes, special values and opsets.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+
+import numpy as np
+import pytest
+from onnx_files.export_runs import Unfit, check_case
+from ops import check
+from ops.case import Case, combinations
+from ops.table import cases
+
+import twofold as tf
+from twofold.ir import dtypes as dt
+from twofold.ir.dtypes import DType
+from twofold.ir.op import REGISTRY
+from twofold.onnx_files.export import DEFAULT_OPSET, OPSETS
+from twofold.onnx_files.export_meanings import elementwise, meaning_of, reasons
+from twofold.onnx_files.export_writer import NoMeaning
+
+ALL = os.environ.get("TWOFOLD_ONNX_ALL") == "1"
+# Cases whose operands are not what the op asks for in that dtype.
+UNSORTED = {("searchsorted", dt.uint8), ("searchsorted", dt.uint16), ("searchsorted", dt.uint32),
+            ("searchsorted", dt.uint64)}
+# What runtimes make of special values otherwise, as docs/onnx.md says.
+RUNTIMES_OWN = {"max_pool": "NaN is no maximum", "log_softmax": "onnxruntime's of float64 with infinity"}
+
+
+def real(case: Case) -> list[DType]:
+    """The dtypes in which a case has a meaning."""
+    if any(d is not None and d.is_complex for d in case.dtypes_per_operand or ()):
+        return []
+    return [d for d in case.dtypes if not d.is_complex and not any((op, d) in UNSORTED for op in case.ops)]
+
+
+def refused(case: Case) -> bool:
+    """Whether an op of a case has no meaning."""
+    return bool(set(case.ops) & reasons().keys())
+
+
+def turn(case: Case, dtypes: list[DType]) -> list[DType]:
+    """The main dtype and one other, another for each case."""
+    others = dtypes[1:]
+    return [*dtypes[:1], *([others[zlib.crc32(str(case.id).encode()) % len(others)]] if others else [])]
+
+
+WITH_MEANING = [c for c in cases() if not refused(c) and real(c)]
+
+
+def checked(case: Case, arrays: list[np.ndarray], opset: int = DEFAULT_OPSET, open_sizes: bool = False) -> None:
+    """The case is the same in ONNX, or is refused for what its parts are."""
+    try:
+        check_case(case, arrays, opset, open_sizes)
+    except Unfit:
+        return
+    except tf.errors.UnimplementedError as error:
+        assert set(error.op.split()) <= reasons().keys() or "complex" in str(error) or "opset" in str(error), str(error)
+
+
+@pytest.mark.parametrize("op", list(REGISTRY), ids=str)
+def test_op_has_a_meaning_or_a_reason(op):
+    if op in reasons():
+        with pytest.raises(NoMeaning) as told:
+            meaning_of(op)
+        assert told.value.why and told.value.instead
+    else:
+        assert meaning_of(op) is not elementwise or REGISTRY[op].body is not None
+
+
+def test_every_case_with_reasons_is_refused_with_the_users_line():
+    seen = set()
+    for case in cases():
+        [own, *_] = [op for op in case.ops if op in reasons()] or [None]
+        if own is None or own in seen or case.main is dt.string:
+            continue
+        seen.add(own)
+        with pytest.raises(tf.errors.UnimplementedError, match=r"(?s)cannot be exported to ONNX: .*; .*\n  At "):
+            check_case(case, case.arrays(case.main, case.shapes[0]))
+    assert seen == reasons().keys()
+
+
+@pytest.mark.parametrize("case", WITH_MEANING, ids=str)
+def test_case(case):
+    for dtype in real(case) if ALL else turn(case, real(case)):
+        for shapes in case.shapes if ALL and dtype is case.main else case.shapes[:1]:
+            checked(case, case.arrays(dtype, shapes, salt=shapes))
+
+
+@pytest.mark.parametrize("case", WITH_MEANING if ALL else WITH_MEANING[::4], ids=str)
+def test_case_with_unknown_sizes(case):
+    for shapes in case.shapes if ALL else case.shapes[:1]:
+        if not all(np.prod(s) for s in shapes):
+            continue  # what is left of nothing, when only running tells that it is nothing, is the runtime's
+        arrays = case.arrays(case.main, shapes, salt=shapes)
+        try:
+            checked(case, arrays, open_sizes=True)
+        except (TypeError, ValueError) as error:  # it cannot be traced without its sizes
+            assert "size" in str(error) or "Dim" in str(error) or "None" in str(error) or "rank" in str(error), error
+
+
+@pytest.mark.parametrize("case", WITH_MEANING if ALL else WITH_MEANING[1::12], ids=str)
+def test_case_in_the_oldest_and_the_newest_opset(case):
+    if "string_equal" in case.ops or "string_add" in case.ops:
+        return  # opset 20
+    for opset in (OPSETS[0], 20, 23, OPSETS[-1]) if ALL else (OPSETS[0], OPSETS[-1]):
+        checked(case, case.arrays(case.main, case.shapes[0]), opset)
+
+
+SPECIAL = [c for c in WITH_MEANING if c.special and not RUNTIMES_OWN.keys() & set(c.ops)]
+
+
+@pytest.mark.parametrize("case", SPECIAL if ALL else SPECIAL[::3], ids=str)
+def test_special_values(case):
+    for dtype in [d for d in real(case) if d.is_floating][:None if ALL else 1]:
+        count = len(case.shapes[0])
+        dtypes = case.operand_dtypes(dtype, count)
+        chosen = case.special_ops if case.special_ops is not None else [i for i in range(count) if dtypes[i] is dtype]
+        if check.is_elementwise(case):
+            vectors = combinations(case.special, len(chosen), dtype)
+            arrays = case.arrays(dtype, [vectors[0].shape] * count, salt="special")
+            for i, vector in zip(chosen, vectors, strict=True):
+                arrays[i] = vector
+            checked(case, arrays)
+            continue
+        for value in case.special:
+            arrays = case.arrays(dtype, case.shapes[0], salt="special")
+            for i in chosen:
+                arrays[i].reshape(-1)[arrays[i].size // 2:][:1] = value
+            checked(case, arrays)
