@@ -9,9 +9,9 @@ import numpy as np
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 
-from .export_meanings import elementwise, meaning
 from .export_scalars import bits_as, saturated
-from .export_writer import Ref, Writer
+from .export_table import elementwise, meaning
+from .export_writer import Ref, Writer, require_real
 
 _SELU = {"alpha": 1.6732632423543772, "gamma": 1.0507009873554805}
 
@@ -22,7 +22,8 @@ def activation(w: Writer, node: g.Node, x: Ref) -> Ref:
     if x.dtype not in (dt.float32, dt.float16):
         return elementwise(w, node, x)
     kind = node.op.name.capitalize()
-    return w.op(kind, x, **(_SELU if kind == "Selu" else {}))
+    attrs: dict[str, Any] = _SELU if kind == "Selu" else {}
+    return w.op(kind, x, **attrs)
 
 
 @meaning("gelu", "gelu_tanh")
@@ -45,8 +46,7 @@ def leaky_relu(w: Writer, node: g.Node, x: Ref, alpha: Ref) -> Ref:
 @meaning("cast")
 def cast(w: Writer, node: g.Node, x: Ref, *, dtype: dt.DType) -> Ref:
     """A cast that keeps all values is that of ONNX; others are spelt out."""
-    if x.dtype.is_complex or dtype.is_complex:
-        return elementwise(w, node, x, dtype=dtype)
+    require_real(x.dtype, dtype)
     return saturated(w, x, dtype)
 
 

@@ -1,18 +1,19 @@
 """Convolutions and both of their gradients, in ONNX's layout: channels before the spatial axes.
 
-The transposes between the layouts are nodes here; what cancels is taken out afterwards (`export_transposes.py`).
+The transposes between the layouts are nodes here; what cancels is taken out afterwards (`export_simplify.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from twofold.ir import graph as g
 from twofold.ir import windows
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.windows import Padding
 
-from .export_meanings import meaning
+from .export_table import meaning
 from .export_writer import NoMeaning, Ref, Writer
 
 Pads = Sequence[tuple[DimLike, DimLike]]
@@ -28,11 +29,17 @@ def channels_last(w: Writer, x: Ref, rank: int) -> Ref:
     return w.op("Transpose", x, perm=[0, *range(2, rank), 1])
 
 
+def known(sizes: Sequence[DimLike]) -> list[int] | None:
+    """The sizes as numbers; None where one is unknown."""
+    numbers = [int(s) for s in sizes if not isinstance(s, Dim)]
+    return numbers if len(numbers) == len(sizes) else None
+
+
 def padded(w: Writer, x: Ref, pads: Pads, value: Ref | None = None) -> tuple[Ref, list[int]]:
     """`x`, channels first, and ONNX's attribute `pads`; padding that depends on unknown sizes is put on here."""
     sides = [*[b for b, _ in pads], *[a for _, a in pads]]
-    if not any(isinstance(s, Dim) for s in sides):
-        return x, [int(s) for s in sides]
+    if (numbers := known(sides)) is not None:
+        return x, numbers
     count = len(pads)
     amounts = w.shape([0, 0, *sides[:count], 0, 0, *sides[count:]])
     return w.op("Pad", x, amounts, value), [0] * (2 * count)
@@ -100,11 +107,10 @@ def transposed(w: Writer, image: Ref, filters: Ref, places: Sequence[DimLike], s
     whole = [(p - 1) * s + (k - 1) * d + 1
              for p, s, k, d in zip(places, strides, window, dilations, strict=True)]
     left = [n + b + a - e for n, (b, a), e in zip(sizes, pads, whole, strict=True)]
-    plain = {"strides": list(strides), "dilations": list(dilations), "group": group}
-    known = [v for v in (*left, *[side for pair in pads for side in pair]) if isinstance(v, Dim)] == []
-    if known and all(0 <= int(n) < s for n, s in zip(left, strides, strict=True)):
-        edges = [*[int(b) for b, _ in pads], *[int(a) for _, a in pads]]
-        return w.op("ConvTranspose", image, filters, pads=edges, output_padding=[int(n) for n in left], **plain)
+    plain: dict[str, Any] = {"strides": list(strides), "dilations": list(dilations), "group": group}
+    edges, rest = known([*[b for b, _ in pads], *[a for _, a in pads]]), known(left)
+    if edges is not None and rest is not None and all(0 <= n < s for n, s in zip(rest, strides, strict=True)):
+        return w.op("ConvTranspose", image, filters, pads=edges, output_padding=rest, **plain)
     made = w.op("ConvTranspose", image, filters, **plain)
     count = len(sizes)
     made = w.op("Pad", made, w.shape([0] * (count + 4) + list(left)))

@@ -14,8 +14,8 @@ from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
 
-from .export_meanings import meaning
-from .export_writer import NoMeaning, Ref, Writer
+from .export_table import meaning
+from .export_writer import NoMeaning, Ref, Writer, require_real
 
 
 def places(w: Writer, indices: Ref) -> Ref:
@@ -126,9 +126,7 @@ def tensor_scatter(w: Writer, node: g.Node, x: Ref, indices: Ref, updates: Ref, 
 @meaning("nonzero")
 def nonzero(w: Writer, node: g.Node, x: Ref) -> Ref:
     """`NonZero` gives a row for each axis."""
-    if x.dtype.is_complex:
-        raise NoMeaning("ONNX has no arithmetic of complex numbers",
-                        "keep real and imaginary parts in tensors of their own")
+    require_real(x.dtype)
     counts = x if x.dtype.is_bool else w.op("Not", w.op("Equal", w.cast(x, x.dtype.compute),
                                                         w.constant(0, x.dtype.compute), dtype=dt.bool_))
     if not node.inputs[0].dims:

@@ -17,9 +17,10 @@ import numpy as np
 from twofold.eager.tensor import Tensor
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
-from twofold.ir import passes
+from twofold.ir import nest, passes
 from twofold.ir.dims import Dim, DimLike, Guard
 from twofold.ir.dtypes import DType
+from twofold.ir.spec import TensorSpec
 from twofold.tracer.traced import Traced
 from twofold.version import __version__
 
@@ -100,8 +101,7 @@ def model_of(name: str, traced: Traced, opset: int) -> Model:
     graph = traced.graph.copy()
     count = len(traced.specs)
     w = Writer(opset)
-    given = [getattr(spec, "name", None) or v.name for spec, v in zip(traced.specs, graph.inputs, strict=False)]
-    names = [w.name(n or f"input_{k}") for k, n in enumerate(given)]
+    names = [w.name(n) for n in _input_names(traced)]
     name_sizes(graph, [re.sub(r"\W", "_", n, flags=re.ASCII) for n in names])
     results = [w.name(n) for n in result_names(traced.result)]
     captures, updates = traced.captures, traced.assigned
@@ -125,6 +125,15 @@ def model_of(name: str, traced: Traced, opset: int) -> Model:
         model.notes["unchecked"] = "assertions at " + ", ".join(dict.fromkeys(w.unchecked))
     simplify(model.nodes, model.initializers, {t.name for t in (*model.inputs, *state)}, made, w.shapes)
     return model
+
+
+def _input_names(traced: Traced) -> list[str]:
+    """What the tensors of a call are called: as their specs say, else as the graph does."""
+    inputs = traced.graph.inputs[:len(traced.specs)]
+    specs = [leaf for _, _, template in traced.arguments for leaf in nest.flatten(template)
+             if isinstance(leaf, TensorSpec)]
+    own = [spec.name for spec in specs] if len(specs) == len(inputs) else [None] * len(inputs)
+    return [name or v.name or f"input_{n}" for n, (name, v) in enumerate(zip(own, inputs, strict=True))]
 
 
 def _plain(name: str) -> str:

@@ -9,8 +9,8 @@ from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
 from twofold.ir.dtypes import DType
 
-from .export_meanings import meaning
-from .export_writer import NoMeaning, Ref, Writer
+from .export_table import meaning
+from .export_writer import Ref, Writer, require_real
 
 
 def _ordered(w: Writer, node: g.Node, x: Ref, count: DimLike, descending: bool) -> Ref:
@@ -50,9 +50,7 @@ def top_k(w: Writer, node: g.Node, x: Ref, *, k: DimLike, index_type: DType) -> 
 @meaning("unique")
 def unique(w: Writer, node: g.Node, x: Ref, *, out_idx: DType) -> tuple[Ref, Ref, Ref]:
     """`Unique` in order of first appearance."""
-    if x.dtype.is_complex:
-        raise NoMeaning("ONNX has no arithmetic of complex numbers",
-                        "keep real and imaginary parts in tensors of their own")
+    require_real(x.dtype)
     given = w.cast(x, dt.int64) if x.dtype.is_bool else w.cast(x, x.dtype.compute)
     values, _, inverse, counts = w.several("Unique", [given], [None, dt.int64, dt.int64, dt.int64], sorted=0)
     return w.cast(values, x.dtype), w.cast(inverse, out_idx), w.cast(counts, out_idx)

@@ -16,7 +16,7 @@ from twofold.ir import windows
 from twofold.ir.dims import DimLike
 
 from .export_convolutions import Pads, channels_first, channels_last, padded, transposed, zeros
-from .export_meanings import meaning
+from .export_table import meaning
 from .export_writer import Ref, Writer
 
 
@@ -148,7 +148,8 @@ def avg_pool(w: Writer, node: g.Node, x: Ref, **window: Any) -> Ref:
         if not dilated:
             del attrs["dilations"]
         return w.cast(channels_last(w, w.op("AveragePool", image, count_include_pad=0, **attrs), rank), dtype)
-    wide = [n + b + a for n, (b, a) in zip(dims[1:-1], pads, strict=True)]
+    put_on = pads if moved is not image else [(0, 0)] * len(pads)
+    wide = [n + b + a for n, (b, a) in zip(dims[1:-1], put_on, strict=True)]
     single = w.reshaped(moved, [dm.numel((dims[0], dims[-1])), 1, *wide])
     kernel = w.constant(np.ones((1, 1, *window["ksize"])), image.dtype)
     total = w.op("Conv", single, kernel, **_moves(window, edges))

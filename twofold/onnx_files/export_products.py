@@ -5,17 +5,15 @@ from __future__ import annotations
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 
-from .export_meanings import meaning
-from .export_writer import NoMeaning, Ref, Writer
+from .export_table import meaning
+from .export_writer import Ref, Writer, require_real
 
 
 @meaning("matmul")
 def matmul(w: Writer, node: g.Node, a: Ref, b: Ref, *, transpose_a: bool, transpose_b: bool, adjoint_a: bool,
            adjoint_b: bool, precision: str) -> Ref:
     """The matrices of the last two axes; 16-bit floats are summed in float32."""
-    if a.dtype.is_complex:
-        raise NoMeaning("ONNX has no arithmetic of complex numbers",
-                        "keep real and imaginary parts in tensors of their own")
+    require_real(a.dtype)
     dtype = a.dtype
     a, b = w.cast(a, dtype.compute), w.cast(b, dtype.compute)
     flipped_a, flipped_b = transpose_a or adjoint_a, transpose_b or adjoint_b
@@ -42,9 +40,7 @@ def int8_matmul(w: Writer, node: g.Node, a: Ref, b: Ref, *, transpose_a: bool, t
 @meaning("matrix_determinant")
 def determinant(w: Writer, node: g.Node, x: Ref) -> Ref:
     """`Det`, of real matrices."""
-    if x.dtype.is_complex:
-        raise NoMeaning("ONNX has no arithmetic of complex numbers",
-                        "keep real and imaginary parts in tensors of their own")
+    require_real(x.dtype)
     return w.op("Det", x)
 
 

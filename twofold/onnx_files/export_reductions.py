@@ -15,9 +15,9 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 from twofold.ir.dtypes import DType
 
-from .export_meanings import meaning
 from .export_scalars import Scalars, saturated
-from .export_writer import NoMeaning, Ref, Writer
+from .export_table import meaning
+from .export_writer import Ref, Writer, require_real
 
 Axes = Any
 
@@ -35,16 +35,10 @@ def reduced(w: Writer, kind: str, x: Ref, axes: Sequence[int], keepdims: bool) -
     return w.op(kind, x, w.ints(axes), keepdims=int(keepdims))
 
 
-def _require_real(x: Ref) -> None:
-    if x.dtype.is_complex:
-        raise NoMeaning("ONNX has no arithmetic of complex numbers",
-                        "keep real and imaginary parts in tensors of their own")
-
-
 @meaning("reduce_sum", "reduce_prod")
 def sums(w: Writer, node: g.Node, x: Ref, *, axis: Axes, keepdims: bool) -> Ref:
     """Sums and products."""
-    _require_real(x)
+    require_real(x.dtype)
     kind = "ReduceSum" if node.op.name == "reduce_sum" else "ReduceProd"
     wide = w.cast(x, x.dtype.compute)
     return w.cast(reduced(w, kind, wide, _axes(node, axis), keepdims), x.dtype)
@@ -53,7 +47,7 @@ def sums(w: Writer, node: g.Node, x: Ref, *, axis: Axes, keepdims: bool) -> Ref:
 @meaning("reduce_mean")
 def mean(w: Writer, node: g.Node, x: Ref, *, axis: Axes, keepdims: bool) -> Ref:
     """Of integers the sum in 64 bits, divided toward zero; the mean of none is 0."""
-    _require_real(x)
+    require_real(x.dtype)
     axes = _axes(node, axis)
     if not x.dtype.is_integer:
         return w.cast(_average(w, node, w.cast(x, x.dtype.compute), axes, keepdims), x.dtype)
@@ -116,7 +110,7 @@ def truth(w: Writer, node: g.Node, x: Ref, *, axis: Axes, keepdims: bool) -> Ref
 @meaning("count_nonzero")
 def count_nonzero(w: Writer, node: g.Node, x: Ref, *, axis: Axes, keepdims: bool, dtype: DType) -> Ref:
     """A sum of ones."""
-    _require_real(x)
+    require_real(x.dtype)
     s = Scalars(w)
     counts = x if x.dtype.is_bool else s.ref(s.ne(s.value(x), 0))
     return w.cast(reduced(w, "ReduceSum", w.cast(counts, dt.int64), _axes(node, axis), keepdims), dtype)
@@ -145,7 +139,7 @@ def logsumexp(w: Writer, node: g.Node, x: Ref, *, axis: Axes, keepdims: bool) ->
 @meaning("reduce_euclidean_norm")
 def norm(w: Writer, node: g.Node, x: Ref, *, axis: Axes, keepdims: bool) -> Ref:
     """Integers in float64, cut to an integer."""
-    _require_real(x)
+    require_real(x.dtype)
     wide = w.cast(x, dt.float64 if x.dtype.is_integer else x.dtype.compute)
     total = reduced(w, "ReduceSum", w.op("Mul", wide, wide), _axes(node, axis), keepdims)
     return saturated(w, w.op("Sqrt", total), x.dtype)

@@ -18,7 +18,7 @@ from twofold.ir.instructions import Scalar, ScalarLike
 from twofold.ir.scalar import ScalarBuilder
 from twofold.ir.scalar_math import function
 
-from .export_writer import NoMeaning, Ref, Writer
+from .export_writer import NoMeaning, Ref, Writer, require_real
 from .types import ELEMENT_TYPES
 
 __all__ = ["Scalars", "bits_as", "saturated"]
@@ -41,9 +41,7 @@ class Scalars(ScalarBuilder):
 
     def value(self, x: Ref) -> Scalar:
         """A tensor as a value of the body."""
-        if x.dtype.is_complex:
-            raise NoMeaning("ONNX has no arithmetic of complex numbers",
-                            "keep real and imaginary parts in tensors of their own")
+        require_real(x.dtype)
         x = self._writer.cast(x, x.dtype.compute)
         scalar = self.new(x.dtype)
         self._refs[scalar.id] = x

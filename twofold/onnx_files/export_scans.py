@@ -9,23 +9,17 @@ from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
 
-from .export_meanings import meaning
-from .export_writer import NoMeaning, Ref, Writer
+from .export_table import meaning
+from .export_writer import Ref, Writer, require_real
 
 _CUMPROD_OPSET = 26
 _LAST = (1 << 63) - 1
 
 
-def _require_real(x: Ref) -> None:
-    if x.dtype.is_complex:
-        raise NoMeaning("ONNX has no arithmetic of complex numbers",
-                        "keep real and imaginary parts in tensors of their own")
-
-
 @meaning("cumsum")
 def cumsum(w: Writer, node: g.Node, x: Ref, *, axis: int, exclusive: bool, reverse: bool) -> Ref:
     """`CumSum`; 16-bit floats in float32."""
-    _require_real(x)
+    require_real(x.dtype)
     at = w.constant(axis % len(node.inputs[0].dims), dt.int64)
     return w.cast(w.op("CumSum", w.cast(x, x.dtype.compute), at, exclusive=int(exclusive), reverse=int(reverse)),
                   x.dtype)
@@ -34,7 +28,7 @@ def cumsum(w: Writer, node: g.Node, x: Ref, *, axis: int, exclusive: bool, rever
 @meaning("cumprod")
 def cumprod(w: Writer, node: g.Node, x: Ref, *, axis: int, exclusive: bool, reverse: bool) -> Ref:
     """`CumProd` from the opset on that has it."""
-    _require_real(x)
+    require_real(x.dtype)
     dims = node.inputs[0].dims
     at, dtype, x = axis % len(dims), x.dtype, w.cast(x, x.dtype.compute)
     if w.opset >= _CUMPROD_OPSET:
@@ -50,7 +44,7 @@ def cumprod(w: Writer, node: g.Node, x: Ref, *, axis: int, exclusive: bool, reve
 @meaning("linear_recurrence")
 def linear_recurrence(w: Writer, node: g.Node, a: Ref, b: Ref, *, axis: int, reverse: bool) -> Ref:
     """y[k] = a[k] * y[k-1] + b[k]."""
-    _require_real(a)
+    require_real(a.dtype)
     dims = node.inputs[0].dims
 
     def step(before: Ref, factor: Ref, term: Ref) -> tuple[Ref, Ref]:

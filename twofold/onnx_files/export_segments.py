@@ -10,8 +10,8 @@ from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
 
 from .export_indexing import scattered
-from .export_meanings import meaning
-from .export_writer import NoMeaning, Ref, Writer
+from .export_table import meaning
+from .export_writer import Ref, Writer, require_real
 
 _REDUCTIONS = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
 
@@ -28,9 +28,7 @@ def _start(kind: str, dtype: dt.DType) -> complex:
 def _segments(w: Writer, node: g.Node, data: Ref, ids: Ref, count: Ref, empty: complex) -> Ref:
     """Rows by segment: `count`, a vector of one size, of them. Rows with negative ids go to one more, which is cut off.
     """
-    if data.dtype.is_complex:
-        raise NoMeaning("ONNX has no arithmetic of complex numbers",
-                        "keep real and imaginary parts in tensors of their own")
+    require_real(data.dtype)
     kind = node.op.name.rpartition("_")[2]
     dtype, head = data.dtype, len(node.inputs[1].dims)
     rest = node.inputs[0].dims[head:]

@@ -9,7 +9,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
-from .export_meanings import meaning
+from .export_table import meaning
 from .export_writer import Ref, Writer
 
 

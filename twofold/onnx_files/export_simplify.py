@@ -24,6 +24,7 @@ _UNARY = frozenset({"Relu", "Elu", "Selu", "Sigmoid", "Tanh", "Gelu", "LeakyRelu
 _BINARY = frozenset({"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow", "Where", "Greater", "Less", "GreaterOrEqual",
                      "LessOrEqual", "Equal", "And", "Or"})
 _REDUCING = ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin")
+_MOVING = _UNARY | _BINARY | {"Concat", "Transpose", *_REDUCING}
 _ROUNDS = 20
 
 
@@ -145,12 +146,12 @@ class _Simplifier:
 
     def move_down(self) -> bool:
         """op(transpose(x), ...) -> transpose(op(x, ...)), where other operands are such transposes or can be turned."""
-        makers, readers, changed = self.makers(), self.readers(), False
+        makers, users, changed = self.makers(), self.users(), False
         for node in list(self.nodes):
-            if node.kind not in _UNARY and node.kind not in _BINARY and node.kind not in ("Concat", *_REDUCING):
+            if node.kind not in _MOVING or node.kind == "Transpose":
                 continue
             turned = [makers[n] for n in node.inputs if n in makers and makers[n].kind == "Transpose"]
-            if not turned or not self.may_move(turned, node, readers):
+            if not turned or not self.may_move(turned, users):
                 continue
             perm = turned[0].attrs["perm"]
             if node.kind in _REDUCING:
@@ -187,10 +188,28 @@ class _Simplifier:
         node.inputs = [turn.inputs[0], inner]
         return True
 
-    def may_move(self, turned: Sequence[OnnxNode], node: OnnxNode, readers: dict[str, int]) -> bool:
-        """Whether there are as many transposes behind the node as before it, at most."""
+    def may_move(self, turned: Sequence[OnnxNode], users: dict[str, list[OnnxNode | None]]) -> bool:
+        """Whether the operands are turned alike, and whoever else reads them can do without the transpose, too."""
         alike = all(t.attrs["perm"] == turned[0].attrs["perm"] for t in turned)
-        return alike and all(readers[t.outputs[0]] == node.inputs.count(t.outputs[0]) for t in turned)
+        return alike and all(user is not None and user.kind in _MOVING for t in turned
+                             for user in users.get(t.outputs[0], ()))
+
+    def users(self) -> dict[str, list[OnnxNode | None]]:
+        """Who reads each value; None for outputs and blocks."""
+        users: dict[str, list[OnnxNode | None]] = {}
+        for node in self.nodes:
+            for name in node.inputs:
+                users.setdefault(name, []).append(node)
+            for inner in _every([node])[1:]:
+                for name in inner.inputs:
+                    users.setdefault(name, []).append(None)
+            for value in node.attrs.values():
+                if isinstance(value, Block):
+                    for r, _ in value.outputs:
+                        users.setdefault(r.name, []).append(None)
+        for name in self.outputs:
+            users.setdefault(name, []).append(None)
+        return users
 
     def can_turn(self, name: str, makers: dict[str, OnnxNode], perm: Sequence[int], kind: str) -> bool:
         """Whether there is an operand that stands for this one before the transpose."""

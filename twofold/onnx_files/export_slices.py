@@ -12,7 +12,7 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.ops.slicing import span
 
-from .export_meanings import meaning
+from .export_table import meaning
 from .export_writer import Ref, Writer
 
 _LAST, _FIRST = np.iinfo(np.int64).max, np.iinfo(np.int64).min  # beyond either end, which ONNX clamps
@@ -77,7 +77,8 @@ def _sliced(w: Writer, x: Ref, cut: Sequence[tuple[int, Any, Any, int]]) -> Ref:
 def assign(w: Writer, node: g.Node, x: Ref, value: Ref, *, spec: Any) -> Ref:
     """The numbers of the slice's elements, and the values scattered there; whole tensors are replaced."""
     dims = node.inputs[0].dims
-    ranges, target = [], []
+    ranges: list[tuple[Ref, DimLike]] = []
+    target: list[DimLike] = []
     axis = 0
     for entry in spec:
         if entry is None:

@@ -23,7 +23,7 @@ from twofold.ir.dtypes import DType
 
 from .types import ELEMENT_TYPES
 
-__all__ = ["Block", "NoMeaning", "OnnxNode", "Ref", "Writer"]
+__all__ = ["Block", "NoMeaning", "OnnxNode", "Ref", "Writer", "require_real"]
 
 
 class NoMeaning(Exception):
@@ -37,6 +37,13 @@ class NoMeaning(Exception):
     def __init__(self, why: str, instead: str) -> None:
         super().__init__(why)
         self.why, self.instead = why, instead
+
+
+def require_real(*dtypes: DType) -> None:
+    """Raises NoMeaning for complex numbers."""
+    if any(d.is_complex for d in dtypes):
+        raise NoMeaning("ONNX has no arithmetic of complex numbers",
+                        "keep real and imaginary parts in tensors of their own")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,296 @@
+"""Functions as ONNX models, run in onnxruntime and by the reference with sizes that the signature leaves open: control
+flow, gradients, training steps, models of Keras, names, and what the files hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import twofold as tf
+from twofold.onnx_files import export as exporting
+
+ROWS = tf.TensorSpec([None, 3], tf.float32, name="rows")
+
+
+def exported(function, specs, path, **options):
+    """What `tf.export.onnx` gives for a function of this signature."""
+    return tf.export.onnx(tf.function(function, input_signature=specs), path / "model.onnx", **options)
+
+
+def session(path):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def same(function, specs, path, *calls):
+    """The model gives what the function gives, for arrays of several sizes, to within rounding."""
+    model = exported(function, specs, path)
+    assert all(isinstance(error, float) for error in model.checked.values()), model.checked
+    running = session(model.path)
+    for arrays in calls:
+        results = running.run(None, dict(zip([i.name for i in running.get_inputs()], arrays, strict=True)))
+        wanted = tf.nest.flatten(function(*map(tf.constant, arrays)))
+        for got, want in zip(results, wanted, strict=True):
+            np.testing.assert_allclose(got, want.numpy(), rtol=2e-5, atol=1e-6)
+            assert got.dtype == want.dtype.np
+    return model
+
+
+def rows(count, seed=0):
+    return np.random.default_rng(seed).standard_normal((count, 3)).astype(np.float32)
+
+
+# -- control flow -------------------------------------------------------------------------------------
+def choosing(x):
+    if tf.reduce_sum(x) > 0.0:
+        return x * 2.0
+    return x - 1.0
+
+
+def looping(x):
+    turns = tf.constant(0)
+    while tf.reduce_sum(x) < 100.0 and turns < 20:
+        x = x * x + 1.0
+        turns += 1
+    return x, turns
+
+
+def collecting(x):
+    total, kept = tf.zeros([3]), tf.TensorArray(tf.float32, size=tf.shape(x)[0])
+    for i in tf.range(tf.shape(x)[0]):
+        total = total * 0.5 + x[i]
+        if total[0] > 0.0:
+            kept = kept.write(i, total)
+        else:
+            kept = kept.write(i, -total)
+    return kept.stack()
+
+
+def growing(x):
+    kept = tf.TensorArray(tf.float32, size=0, dynamic_size=True, element_shape=[3])
+    for row in x:
+        if row[0] > 0.0:
+            kept = kept.write(kept.size(), row)
+    return kept.stack()
+
+
+def nested(x):
+    total = tf.zeros([])
+    for i in tf.range(3):
+        for row in x:
+            total += tf.reduce_sum(row) * tf.cast(i, tf.float32)
+            if total > 10.0:
+                break
+    return total
+
+
+@tf.function
+def halved(x):
+    return x / 2.0 if tf.reduce_max(x) > 1.0 else x
+
+
+def calling(x):
+    return halved(x) + halved(halved(x[:2]))[0]
+
+
+@pytest.mark.parametrize(("function", "operator"), [
+    (choosing, "If"), (looping, "Loop"), (collecting, "Loop"), (growing, "Loop"), (nested, "Loop"), (calling, "If"),
+    (lambda x: tf.map_fn(lambda r: tf.reduce_sum(r) * r, x), "Loop"),
+    (lambda x: tf.scan(lambda a, r: a * r + a, x), "Loop")])
+def test_control_flow(tmp_path, function, operator):
+    model = same(function, [ROWS], tmp_path, [rows(4)], [-rows(7, 1)], [np.abs(rows(3, 2))])
+    assert operator in model.operators
+
+
+def test_scan(tmp_path):
+    model = same(lambda x: tf.math.cumulative_logsumexp(x, 1, reverse=True), [ROWS], tmp_path, [rows(4)], [rows(1)])
+    assert model.operators["Scan"] == 1
+
+
+@pytest.mark.parametrize("function", [choosing, looping, collecting, nested])
+def test_gradients_of_control_flow(tmp_path, function):
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+            y = y[0] if isinstance(y, tuple) else y
+        return tape.gradient(y, x)
+    same(gradient, [ROWS], tmp_path, [rows(4) / 4], [-rows(3, 1) / 4])
+
+
+# -- sizes --------------------------------------------------------------------------------------------
+def sizes(x, y):
+    n = tf.shape(x)[0]
+    return {"joined": tf.concat([tf.reshape(x, [-1]), tf.reshape(y, [-1])], 0), "twice": tf.tile(x, [2, 1]),
+            "zeros": tf.zeros([n * 2 + 1, 2]), "count": n, "turned": x[::-1, ::2], "inner": x[1:-1], "parts":
+            tf.reshape(x, [n, 1, -1]), "padded": tf.pad(x, [[1, n], [0, 2]]), "table": tf.eye(n), "last": y[..., -1]}
+
+
+def test_unknown_sizes(tmp_path):
+    matrix = tf.TensorSpec([None, None], tf.float32)
+    model = same(sizes, [ROWS, matrix], tmp_path, [rows(4), rows(2)], [rows(2), rows(5, 1)[:, :1]])
+    assert model.inputs == ("rows: float32[rows_0, 3]", "y: float32[y_0, y_1]")
+    assert "joined: float32[y_0*y_1 + 3*rows_0]" in model.outputs
+    held = onnx.load(model.path).graph.input
+    assert [d.dim_param or d.dim_value for d in held[0].type.tensor_type.shape.dim] == ["rows_0", 3]
+
+
+def test_sizes_that_values_decide(tmp_path):
+    def positive(x):
+        where = tf.where(x > 0.0)
+        return tf.gather_nd(x, where), where, tf.zeros([tf.cast(tf.reduce_max(x), tf.int32) + 1])
+    same(positive, [ROWS], tmp_path, [np.abs(rows(4))], [np.abs(rows(2, 1))])
+
+
+def test_assumptions_about_sizes(tmp_path):
+    def pairs(x):
+        return tf.reduce_sum(tf.reshape(x, [tf.shape(x)[0] // 2, 2, 3]), axis=1)
+    model = exported(pairs, [ROWS], tmp_path)
+    assert "== " in model.unchecked["sizes"]
+    with pytest.raises(ValueError, match="was traced for sizes with"):
+        exported(pairs, [ROWS], tmp_path, inputs=[rows(3)])
+
+
+# -- state --------------------------------------------------------------------------------------------
+def test_training_step(tmp_path):
+    """Run again and again by onnxruntime, with the new values handed in, it trains as here."""
+    net = tf.keras.Sequential([tf.keras.layers.Input([8, 8, 2]), tf.keras.layers.Conv2D(4, 3, activation="relu"),
+                               tf.keras.layers.MaxPooling2D(), tf.keras.layers.Flatten(), tf.keras.layers.Dense(3)])
+    optimizer = tf.keras.optimizers.Adam(0.01)
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 8, 8, 2], name="image"),
+                                  tf.TensorSpec([None], tf.int32, name="label")])
+    def step(image, label):
+        with tf.GradientTape() as tape:
+            value = loss(label, net(image, training=True))
+        optimizer.apply_gradients(zip(tape.gradient(value, net.trainable_variables), net.trainable_variables,
+                                      strict=True))
+        return value
+    model = tf.export.onnx(step, tmp_path / "step.onnx")
+    running, state = session(model.path), {}
+    rng = np.random.default_rng(0)
+    image, label = rng.standard_normal((6, 8, 8, 2)).astype(np.float32), rng.integers(0, 3, 6).astype(np.int32)
+    names = [o.name for o in running.get_outputs()]
+    assert names[1:] == [f"{name}_new" for name in model.state]
+    for _ in range(3):
+        results = dict(zip(names, running.run(None, {"image": image, "label": label, **state}), strict=True))
+        state = {name: results[f"{name}_new"] for name in model.state}
+        np.testing.assert_allclose(results["output"], step(image, label).numpy(), rtol=1e-4)
+
+
+# -- models -------------------------------------------------------------------------------------------
+def mlp():
+    layers = tf.keras.layers
+    return tf.keras.Sequential([layers.Input([16], name="features"), layers.Dense(8, activation="relu", name="first"),
+                                layers.BatchNormalization(), layers.Dropout(0.3),
+                                layers.Dense(3, activation="softmax")])
+
+
+def cnn():
+    layers = tf.keras.layers
+    return tf.keras.Sequential([
+        layers.Input([12, 12, 3]), layers.Conv2D(4, 3, padding="same"), layers.BatchNormalization(),
+        layers.Activation("gelu"), layers.MaxPooling2D(), layers.DepthwiseConv2D(3, strides=2, padding="same"),
+        layers.Conv2DTranspose(2, 3, strides=2, padding="same"), layers.AveragePooling2D(),
+        layers.GlobalAveragePooling2D(), layers.Dense(2)])
+
+
+def lstm():
+    layers = tf.keras.layers
+    return tf.keras.Sequential([layers.Input([None, 4]), layers.LSTM(5, return_sequences=True),
+                                layers.Bidirectional(layers.GRU(3)), layers.Dense(2)])
+
+
+def transformer():
+    layers = tf.keras.layers
+    words = layers.Input([None], dtype="int32", name="words")
+    x = layers.Embedding(11, 8)(words)
+    x = layers.LayerNormalization()(x + layers.MultiHeadAttention(2, 4)(x, x, use_causal_mask=True))
+    x = layers.LayerNormalization()(x + layers.Dense(8)(layers.Dense(16, activation="gelu")(x)))
+    return tf.keras.Model(words, layers.Dense(11)(x))
+
+
+@pytest.mark.parametrize(("make", "shape"), [(mlp, (16,)), (cnn, (12, 12, 3)), (lstm, (5, 4)), (transformer, (6,))])
+def test_models(tmp_path, make, shape):
+    net = make()
+    model = tf.export.onnx(net, tmp_path / "net.onnx")
+    running = session(model.path)
+    [given] = running.get_inputs()
+    for count in (1, 5):
+        batch = np.random.default_rng(0).standard_normal((count, *shape)).astype(np.float32)
+        batch = np.abs(batch * 4).astype(np.int32) if given.type == "tensor(int32)" else batch
+        [got] = running.run(None, {given.name: batch})
+        np.testing.assert_allclose(got, net(batch, training=False).numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_names_are_kept(tmp_path):
+    model = tf.export.onnx(mlp(), tmp_path / "net.onnx")
+    graph = onnx.load(model.path).graph
+    assert [v.name for v in graph.input] == ["features"]
+    held = {t.name: list(t.dims) for t in graph.initializer}
+    assert held["first/kernel"] == [16, 8]
+    assert held["first/bias"] == [8]
+    assert all(node.name and node.doc_string for node in graph.node if node.op_type == "MatMul")
+
+
+def test_layouts_are_turned_once(tmp_path):
+    """Between convolutions, normalisations and activations no transposes are left."""
+    layers = tf.keras.layers
+    image = layers.Input([16, 16, 3])
+    x = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(8, 3, padding="same", use_bias=False)(image)))
+    y = layers.BatchNormalization()(layers.Conv2D(8, 3, padding="same")(x))
+    x = layers.Concatenate()([layers.ReLU()(x + y), y])
+    out = layers.Dense(10)(layers.GlobalAveragePooling2D()(layers.Conv2D(4, 1, activation="relu")(x)))
+    model = tf.export.onnx(tf.keras.Model(image, out), tmp_path / "net.onnx")
+    assert model.operators["Conv"] == 3
+    assert model.operators["Transpose"] == 1
+
+
+def test_saved_model(tmp_path):
+    class Scorer(tf.Module):
+        @tf.function(input_signature=[ROWS])
+        def score(self, x):
+            return {"total": tf.reduce_sum(x, axis=1), "best": tf.argmax(x, axis=1)}
+    scorer = Scorer()
+    tf.saved_model.save(scorer, tmp_path / "saved", signatures=scorer.score)
+    model = tf.export.onnx(tmp_path / "saved", tmp_path / "model.onnx")
+    assert model.inputs == ("rows: float32[n, 3]",)
+    assert set(model.outputs) == {"total: float32[n]", "best: int64[n]"}
+
+
+# -- files --------------------------------------------------------------------------------------------
+def test_weights_in_a_file_of_their_own(tmp_path, monkeypatch):
+    """As those of more than 2 GB are."""
+    monkeypatch.setattr(exporting, "_LARGE", 1000)
+    net = tf.keras.Sequential([tf.keras.layers.Input([50]), tf.keras.layers.Dense(40), tf.keras.layers.Dense(30)])
+    model = tf.export.onnx(net, tmp_path / "net.onnx")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["net.onnx", "net.onnx.data"]
+    assert model.weights == tmp_path / "net.onnx.data"
+    assert model.path.stat().st_size < 3000
+    assert all(isinstance(error, float) for error in model.checked.values()), model.checked
+    batch = np.random.default_rng(0).standard_normal((3, 50)).astype(np.float32)
+    running = session(model.path)
+    [got] = running.run(None, {running.get_inputs()[0].name: batch})
+    np.testing.assert_allclose(got, net(batch).numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_equal_functions_give_equal_files(tmp_path):
+    for name in ("a", "b"):
+        tf.export.onnx(tf.function(looping, input_signature=[ROWS]), tmp_path / f"{name}.onnx", check=False)
+    assert (tmp_path / "a.onnx").read_bytes() == (tmp_path / "b.onnx").read_bytes()
+
+
+def test_dtypes_that_numpy_has_not(tmp_path):
+    half = tf.TensorSpec([None, 3], tf.bfloat16)
+    model = exported(lambda x: tf.nn.gelu(tf.matmul(x, x, transpose_b=True)), [half], tmp_path)
+    assert all(isinstance(error, float) for error in model.checked.values()), model.checked
+
+
+def test_bits_of_other_widths(tmp_path):
+    word = tf.TensorSpec([None], tf.int32)
+    same(lambda x: (tf.bitcast(x, tf.uint8), tf.bitcast(tf.bitcast(x, tf.int16), tf.int32), tf.bitcast(x, tf.float32)),
+         [word], tmp_path, [np.array([1, 255, 65536, 1 << 30], np.int32)])
