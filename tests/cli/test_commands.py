@@ -201,6 +201,51 @@ def test_compile_makes_a_library_that_runs(call, saved, tmp_path):
     assert code == 1 and "the path must end in" in err
 
 
+def test_export_lists_targets(call, saved, tmp_path):
+    listed = answer(call, "export", saved)["targets"]
+    assert [row["target"] for row in listed[:3]] == ["onnx", "library, this machine", "library, x86_64-linux"]
+    assert all(row["bytes"] > 100 and row["refused"] is None for row in listed)
+    code, out, _ = call("export", saved)
+    assert code == 0 and "a runtime of ONNX" in out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_export_tells_what_a_model_cannot_become(call, tmp_path):
+    class Texts(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+        def cut(self, text):
+            return tf.strings.substr(text, 0, 2)
+    texts = Texts()
+    tf.saved_model.save(texts, tmp_path / "texts", signatures=texts.cut)
+    rows = answer(call, "export", tmp_path / "texts")["targets"]
+    assert all(row["bytes"] is None for row in rows)
+    assert "cannot be exported to ONNX" in rows[0]["refused"]
+
+
+def test_export_writes_onnx_that_runs(call, saved, images, tmp_path):
+    import onnxruntime
+    made = answer(call, "export", saved, "--onnx", tmp_path / "net.onnx", "--opset", "20")
+    assert made["opset"] == 20 and made["inputs"] == ["images: float32[n, 6]"]
+    assert made["checked"]["onnxruntime"] < 1e-5
+    array = np.load(images)
+    scores = onnxruntime.InferenceSession(tmp_path / "net.onnx").run(["scores"], {"images": array})[0]
+    np.testing.assert_allclose(scores, expected(Net(), array), rtol=1e-4, atol=1e-5)
+    code, out, _ = call("export", saved, "--onnx", tmp_path / "other.onnx", "--no-check")
+    assert code == 0 and "onnxruntime" not in out
+
+
+def test_inspect_tells_what_an_onnx_file_holds(call, saved, tmp_path):
+    answer(call, "export", saved, "--onnx", tmp_path / "net.onnx", "--no-check")
+    told = answer(call, "inspect", tmp_path / "net.onnx")
+    assert told["opsets"] == {"ai.onnx": 26} and told["producer"].startswith("twofold")
+    assert [(v["name"], v["dtype"], v["shape"]) for v in told["inputs"]] == [("images", "float32", ["n", 6])]
+    held = {t["name"]: (t["shape"], t["bytes"]) for t in told["initializers"]}
+    assert held["hidden"] == ([6, 5], 120) and held["last"] == ([5, 3], 60)
+    assert told["operators"]["MatMul"] == 2
+    code, out, _ = call("inspect", tmp_path / "net.onnx")
+    assert code == 0 and "operators of ai.onnx 26" in out
+
+
 def test_bench_measures_each_batch(call, saved):
     actual = answer(call, "bench", saved, "--batch", "1,16", "--seconds", "0.05")
     assert [r["batch"] for r in actual["results"]] == [1, 16]
@@ -248,6 +293,11 @@ def test_cache_is_told_and_emptied(call, empty_cache, monkeypatch):
     (["bench", "{saved}", "--batch", "0"], 2, "--batch wants positive numbers"),
     (["bench", "{saved}", "--seconds", "-1"], 2, "--seconds must be above 0"),
     (["compile", "{saved}", "-o", "{tmp}/net.o", "--target", "moon"], 1, "moon"),
+    (["export", "{saved}", "--onnx", "{tmp}/net.txt"], 1, "must end in .onnx"),
+    (["export", "{saved}", "--onnx", "{tmp}/net.onnx", "--opset", "9"], 1, "from 18 to 28"),
+    (["export", "{saved}", "--opset", "20"], 2, "are for --onnx"),
+    (["inspect", "{tmp}/none.onnx"], 1, "No such file"),
+    (["inspect", "{saved}/manifest.json.onnx", "--size", "n=3"], 2, "--size is for"),
     (["cache", "burn"], 2, "invalid choice"),
     ([], 2, "COMMAND"),
 ])
@@ -271,6 +321,13 @@ def test_a_damaged_model_is_told(call, saved, tmp_path):
     weights.write_bytes(content)
     code, out, err = call("inspect", copy)
     assert (code, out) == (1, "") and err.count("\n") <= 2
+
+
+@pytest.mark.parametrize("contents", [b"", b"not a model", b"\x08\x07", b"\x3a\xff\xff\xff\xff\x0f"])
+def test_a_file_that_is_no_onnx_model_is_told(call, tmp_path, contents):
+    (tmp_path / "no.onnx").write_bytes(contents)
+    code, out, err = call("inspect", tmp_path / "no.onnx")
+    assert (code, out) == (1, "") and "is no ONNX model" in err
 
 
 def test_traceback_shows_where(call, tmp_path):
@@ -298,7 +355,7 @@ def test_help_is_quick_and_loads_no_compiler():
               "    print([m for m in ('llvmlite.binding', 'numba', 'networkx', 'tqdm') if m in sys.modules])")
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
     assert done.stdout.endswith("[]\n"), done.stdout + done.stderr
-    assert all(name in done.stdout for name in ("inspect", "graph", "run", "compile", "bench", "cache"))
+    assert all(name in done.stdout for name in ("inspect", "graph", "run", "compile", "export", "bench", "cache"))
 
 
 def test_the_entry_point_is_declared():

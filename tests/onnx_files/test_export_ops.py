@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from twofold.onnx_files.export_meanings import WITHOUT, meaning_of
 from twofold.onnx_files.export_table import elementwise
 from twofold.onnx_files.export_writer import NoMeaning
 
+PAGE = Path(__file__).parents[2] / "docs" / "onnx.md"
 ALL = os.environ.get("TWOFOLD_ONNX_ALL") == "1"
 # Cases whose operands are not what the op asks for in that dtype.
 UNSORTED = {("searchsorted", dt.uint8), ("searchsorted", dt.uint16), ("searchsorted", dt.uint32),
@@ -135,3 +137,11 @@ def test_special_values(case):
             for i in chosen:
                 arrays[i].reshape(-1)[arrays[i].size // 2:][:1] = value
             checked(case, arrays)
+
+
+def test_the_page_names_every_op():
+    """Those with a meaning in the table of accuracy, the others with the reason."""
+    page = PAGE.read_text()
+    reasons, _, accuracy = page.partition("## Accuracy")
+    assert [op for op in WITHOUT if f"`{op}`" not in reasons or WITHOUT[op].why not in reasons] == []
+    assert [op for op in REGISTRY if op not in WITHOUT and f"`{op}`" not in accuracy] == []

@@ -132,17 +132,17 @@ def _inspect_onnx(args: argparse.Namespace) -> None:
     say(document["path"], f"  {amount(document['bytes'])}, written by {document['producer'] or 'an unknown program'}, "
         f"IR version {document['ir_version']}, operators of {opsets}", "")
     say(document["name"] + (f"  {document['doc']}" if document["doc"] else ""))
-    for kind in ("inputs", "outputs"):
-        say(*table([(kind[:-1], v["name"], v["dtype"], "?" if v["shape"] is None else shape_text(v["shape"]),
-                     "has a default" if v.get("default") else "") for v in document[kind]]))
+    tensors = [(kind[:-1], v) for kind in ("inputs", "outputs") for v in document[kind]]
+    say(*table([(kind, v["name"], v["dtype"], "?" if v["shape"] is None else shape_text(v["shape"]),
+                 "has a default" if v.get("default") else "") for kind, v in tensors]))
     operators = ", ".join(f"{name} {count}" for name, count in document["operators"].items())
     say(f"  {document['nodes']} nodes: {operators}", "")
-    tensors = document["initializers"]
-    say(f"initializers: {len(tensors)}, {amount(sum(t['bytes'] or 0 for t in tensors))}",
+    held = document["initializers"]
+    say(f"initializers: {len(held)}, {amount(sum(t['bytes'] or 0 for t in held))}",
         *table([(t["name"], t["dtype"], str(t["shape"]), "" if t["bytes"] is None else amount(t["bytes"]),
-                 "" if t["file"] is None else f"in {t['file']}") for t in tensors], right=(3,)))
+                 "" if t["file"] is None else f"in {t['file']}") for t in held], right=(3,)))
     for title in ("functions", "properties"):
         if document[title]:
-            held = document[title]
-            rows = [(k, held[k]) for k in held] if isinstance(held, dict) else [(name,) for name in held]
+            told = document[title]
+            rows = [(k, told[k]) for k in told] if isinstance(told, dict) else [(name,) for name in told]
             say("", title, *table(rows))
