@@ -154,6 +154,21 @@ def test_assumptions_about_sizes(tmp_path):
         exported(pairs, [ROWS], tmp_path, inputs=[rows(3)])
 
 
+def test_many_updates_of_one_place(tmp_path):
+    """None is lost, however many threads of a runtime add at the same time."""
+    def added(values, places):
+        return (tf.math.unsorted_segment_sum(values, places, 4), tf.scatter_nd(places[:, None], values, [4, 8]),
+                tf.tensor_scatter_nd_max(tf.zeros([4, 8]), places[:, None], values))
+    specs = [tf.TensorSpec([None, 8], tf.float32, name="values"), tf.TensorSpec([None], tf.int32, name="places")]
+    running = session(exported(added, specs, tmp_path).path)
+    rng = np.random.default_rng(0)
+    values, places = np.ones((200_000, 8), np.float32), rng.integers(0, 4, 200_000).astype(np.int32)
+    counts = np.bincount(places)
+    for _ in range(3):
+        sums, scattered, largest = running.run(None, {"values": values, "places": places})
+        assert (sums == counts[:, None]).all() and (scattered == counts[:, None]).all() and (largest == 1).all()
+
+
 # -- state --------------------------------------------------------------------------------------------
 def test_training_step(tmp_path):
     """Run again and again by onnxruntime, with the new values handed in, it trains as here."""

@@ -66,7 +66,8 @@ def fine(x):
     ({"inputs": []}, ValueError, "inputs must be 1 arrays"), ({"inputs": [[[1.0]]]}, ValueError, r"x: float32\[n\]"),
     ({"function": 3}, TypeError, "tf.export.onnx takes a tf.function"),
     ({"function": {"a": fine, "b": fine}}, ValueError, "one function, and there are several: a, b"),
-    ({"function": tf.function(lambda x: x)}, ValueError, "nothing to export")])
+    ({"function": tf.function(lambda x: x)}, ValueError, "nothing to export"),
+    ({"function": tf.function(lambda x: None, input_signature=[VECTOR])}, ValueError, "gives no tensors")])
 def test_bad_arguments(tmp_path, options, error, text):
     options = {"function": fine, **options, "path": tmp_path / options.get("path", "model.onnx")}
     with pytest.raises(error, match=text):

@@ -1,15 +1,17 @@
 """Ops that pick or write elements at places given as data.
 
-An index beyond its axis is an error of the runtime's, as it is here; a negative one counts from the end, which here is
-an error, too.
+An index out of range is an error here; what a runtime makes of it is the runtime's affair: most raise, and count
+negative ones from the end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
@@ -50,7 +52,7 @@ def _moved(w: Writer, x: Ref, rank: int, at: int, to: int) -> Ref:
 
 @meaning("scatter_add")
 def scatter_add(w: Writer, node: g.Node, base: Ref, indices: Ref, updates: Ref, *, axis: int, batch_dims: int) -> Ref:
-    """`ScatterND` that adds, with the axis moved behind the shared ones."""
+    """With the axis moved behind the shared ones."""
     rank, places_rank = len(node.inputs[0].dims), len(node.inputs[1].dims)
     at, batch = axis % rank, batch_dims % (places_rank + 1)
     own, between = places_rank - batch, at - batch
@@ -62,7 +64,9 @@ def scatter_add(w: Writer, node: g.Node, base: Ref, indices: Ref, updates: Ref, 
         order = [*range(batch), *range(batch + between, batch + between + own), *range(batch, batch + between),
                  *range(batch + between + own, rank - 1 + own)]
         updates = w.op("Transpose", updates, perm=order)
-    added = scattered(w, front, coordinates, updates, "add")
+    dims = node.inputs[0].dims
+    moved = [*dims[:batch], dims[at], *[d for n, d in enumerate(dims) if n >= batch and n != at]]
+    added = combined(w, front, target(w, moved, batch + 1), coordinates, updates, "add")
     if not between:
         return added
     return w.op("Transpose", added, perm=[*range(batch), *range(batch + 1, at + 1), batch, *range(at + 1, rank)])
@@ -79,12 +83,58 @@ def _with_batch(w: Writer, coordinates: Ref, dims: Sequence[DimLike], batch: int
     return w.op("Concat", *columns, coordinates, axis=-1)
 
 
-def scattered(w: Writer, x: Ref, coordinates: Ref, updates: Ref, reduction: str) -> Ref:
-    """`ScatterND`; 16-bit floats are added up in float32."""
+@dataclass(frozen=True)
+class Target:
+    """What is scattered into.
+
+    Attributes:
+        whole: its shape, as a vector.
+        axes: the sizes of the axes that coordinates name, each as a vector of one.
+        rest: how many elements there are at a place.
+    """
+
+    whole: Ref
+    axes: Sequence[Ref]
+    rest: DimLike
+
+
+def target(w: Writer, dims: Sequence[DimLike], depth: int) -> Target:
+    """A tensor of this shape, of which coordinates name the first `depth` axes."""
+    return Target(w.shape(dims), [w.size(d) for d in dims[:depth]], dm.numel(dims[depth:]))
+
+
+def combined(w: Writer, x: Ref, into: Target, coordinates: Ref, updates: Ref, reduction: str) -> Ref:
+    """`x` with updates added (or "mul", "max", "min") at coordinates; 16-bit floats are added up in float32.
+
+    This is `ScatterElements` over rows: in the `ScatterND` of onnxruntime, threads that add to one place lose updates.
+    """
     dtype = x.dtype
-    if reduction != "none":
-        x, updates = w.cast(x, dtype.compute), w.cast(updates, dtype.compute)
-    return w.cast(w.op("ScatterND", x, coordinates, updates, reduction=reduction), dtype)
+    x, updates = w.cast(x, dtype.compute), w.cast(updates, dtype.compute)
+    row = _row_numbers(w, coordinates, into.axes)
+    if into.rest != 1:
+        row = w.op("Expand", row, w.shape([1, into.rest]))
+    rows, more = w.reshaped(x, [-1, into.rest]), w.reshaped(updates, [-1, into.rest])
+    made = w.op("ScatterElements", rows, row, more, axis=0, reduction=reduction)
+    return w.cast(w.op("Reshape", made, into.whole), dtype)
+
+
+def _row_numbers(w: Writer, coordinates: Ref, axes: Sequence[Ref]) -> Ref:
+    """Coordinates as numbers of rows in row-major order, one below the other."""
+    if len(axes) == 1:
+        return w.op("Reshape", coordinates, w.ints([-1, 1]))
+    steps = [w.ints([1])]
+    for size in reversed(axes[1:]):
+        steps.insert(0, _times(w, steps[0], size))
+    flat = w.op("Reshape", coordinates, w.ints([-1, len(axes)]))
+    known = [w.value_of(s) for s in steps]
+    factors = w.op("Concat", *steps, axis=0) if any(k is None for k in known) else \
+        w.ints([int(k.item()) for k in known if k is not None])
+    return w.op("ReduceSum", w.op("Mul", flat, factors), w.ints([1]), keepdims=1)
+
+
+def _times(w: Writer, a: Ref, b: Ref) -> Ref:
+    x, y = w.value_of(a), w.value_of(b)
+    return w.op("Mul", a, b) if x is None or y is None else w.ints([int(x.item()) * int(y.item())])
 
 
 @meaning("gather_nd")
@@ -109,18 +159,22 @@ def scatter_nd(w: Writer, node: g.Node, indices: Ref, updates: Ref, *, shape: Se
     """Zeros to which updates are added."""
     _require_coordinates(node.inputs[0].dims)
     none = w.op("Expand", w.constant(0, updates.dtype), w.shape(shape))
-    return scattered(w, none, w.cast(indices, dt.int64), updates, "add")
+    depth = int(node.inputs[0].dims[-1])  # type: ignore[arg-type]
+    return combined(w, none, target(w, shape, depth), w.cast(indices, dt.int64), updates, "add")
 
 
 @meaning("tensor_scatter")
 def tensor_scatter(w: Writer, node: g.Node, x: Ref, indices: Ref, updates: Ref, *, mode: str) -> Ref:
-    """`ScatterND` with its reduction."""
+    """Several updates of one place are combined; of those that replace it, which one stays is the runtime's choice."""
     _require_coordinates(node.inputs[1].dims)
     if mode == "sub":
         wide = w.cast(updates, updates.dtype.compute)
         updates = w.cast(w.op("Sub", w.constant(0, wide.dtype), wide), updates.dtype)
-    reduction = {"update": "none", "sub": "add"}.get(mode, mode)
-    return scattered(w, x, w.cast(indices, dt.int64), updates, reduction)
+    indices = w.cast(indices, dt.int64)
+    if mode == "update":
+        return w.op("ScatterND", x, indices, updates)
+    into = target(w, node.inputs[0].dims, int(node.inputs[1].dims[-1]))  # type: ignore[arg-type]
+    return combined(w, x, into, indices, updates, "add" if mode == "sub" else mode)
 
 
 @meaning("nonzero")

@@ -105,6 +105,8 @@ def model_of(name: str, traced: Traced, opset: int) -> Model:
     name_sizes(graph, [re.sub(r"\W", "_", n, flags=re.ASCII) for n in names])
     results = [w.name(n) for n in result_names(traced.result)]
     captures, updates = traced.captures, traced.assigned
+    if not results and not updates:
+        raise ValueError(f"{traced.name} gives no tensors and assigns no variables: there is nothing to export.")
     weights = [w.name(_plain(getattr(c, "name", "")) or f"captured_{n}") for n, c in enumerate(captures)]
     new = [w.name(f"{_name_of(u, captures, weights)}_new") for u in updates]
     _fold_scalars(graph, count, captures, updates)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
 
-from .export_indexing import scattered
+from .export_indexing import Target, combined
 from .export_table import meaning
 from .export_writer import Ref, Writer, require_real
 
@@ -37,19 +38,19 @@ def _segments(w: Writer, node: g.Node, data: Ref, ids: Ref, count: Ref, empty: c
     ids = w.op("Where", outside, count, ids, dtype=dt.int64)
     rows = w.op("Concat", w.op("Add", count, w.ints([1])), w.shape(rest), axis=0) if rest else \
         w.op("Add", count, w.ints([1]))
-    column = w.op("Unsqueeze", ids, w.ints([head]))
     begin = w.op("Expand", w.constant(_start(kind, dtype), dtype), rows)
-    result = scattered(w, begin, column, data, _REDUCTIONS[kind])
+    result = combined(w, begin, Target(rows, [count], dm.numel(rest)), ids, data, _REDUCTIONS[kind])
     if kind in ("max", "min") and (dtype.is_floating or empty == 0):
-        result = _where_empty(w, result, column, ids, count, len(rest), empty)
+        result = _where_empty(w, result, ids, count, len(rest), empty)
     return w.op("Slice", result, w.ints([0]), count, w.ints([0]))
 
 
-def _where_empty(w: Writer, result: Ref, column: Ref, ids: Ref, count: Ref, rest: int, empty: complex) -> Ref:
+def _where_empty(w: Writer, result: Ref, ids: Ref, count: Ref, rest: int, empty: complex) -> Ref:
     """The result with `empty` in segments that have no rows."""
     none = w.op("Expand", w.constant(0, dt.int64), w.op("Add", count, w.ints([1])))
-    ones = w.op("Expand", w.constant(1, dt.int64), w.op("Shape", ids, dtype=dt.int64))
-    taken = w.op("ScatterND", none, column, ones, reduction="add")
+    flat = w.op("Reshape", ids, w.ints([-1]))
+    ones = w.op("Expand", w.constant(1, dt.int64), w.op("Shape", flat, dtype=dt.int64))
+    taken = w.op("ScatterElements", none, flat, ones, axis=0)
     some = w.op("Greater", taken, w.constant(0, dt.int64), dtype=dt.bool_)
     if rest:
         some = w.op("Unsqueeze", some, w.ints(range(1, rest + 1)))
@@ -86,12 +87,12 @@ def bincount(w: Writer, node: g.Node, values: Ref, weights: Ref, *, minlength: A
         bins = w.op("Min", bins, w.size(maxlength))
     places = w.op("Min", w.cast(values, dt.int64), bins)
     more = w.op("Add", bins, w.ints([1]))
-    coordinates, shape = w.op("Unsqueeze", places, w.ints([len(dims)])), more
+    coordinates, into = places, Target(more, [more], 1)
     if len(dims) == 2:
         numbers = w.op("Range", w.constant(0, dt.int64), w.scalar_size(dims[0]), w.constant(1, dt.int64))
         rows = w.op("Expand", w.reshaped(numbers, [dims[0], 1, 1]), w.shape([*dims, 1]))
-        coordinates = w.op("Concat", rows, coordinates, axis=-1)
-        shape = w.op("Concat", w.size(dims[0]), more, axis=0)
-    none = w.op("Expand", w.constant(0, weights.dtype), shape)
-    added = scattered(w, none, coordinates, weights, "add")
+        coordinates = w.op("Concat", rows, w.op("Unsqueeze", places, w.ints([2])), axis=-1)
+        into = Target(w.op("Concat", w.size(dims[0]), more, axis=0), [w.size(dims[0]), more], 1)
+    none = w.op("Expand", w.constant(0, weights.dtype), into.whole)
+    added = combined(w, none, into, coordinates, weights, "add")
     return w.op("Slice", added, w.ints([0]), bins, w.ints([len(dims) - 1]))

@@ -58,7 +58,18 @@ class _Simplifier:
             changed |= self.drop_unused()
             if not changed:
                 break
+        self.in_blocks()
         self.drop_initializers()
+
+    def in_blocks(self) -> None:
+        """In the bodies of loops and branches, equal nodes are one, and unused ones none."""
+        for node in self.nodes:
+            for block in node.attrs.values():
+                if isinstance(block, Block):
+                    inner = _Simplifier(block.nodes, {}, set(), [r.name for r, _ in block.outputs], self.shapes)
+                    while inner.merge_equal() | inner.drop_unused():
+                        pass
+                    inner.in_blocks()
 
     # -- who makes and reads what -------------------------------------------------------------------
     def makers(self) -> dict[str, OnnxNode]:

@@ -75,7 +75,41 @@ def _sliced(w: Writer, x: Ref, cut: Sequence[tuple[int, Any, Any, int]]) -> Ref:
 
 @meaning("strided_slice_assign")
 def assign(w: Writer, node: g.Node, x: Ref, value: Ref, *, spec: Any) -> Ref:
-    """The numbers of the slice's elements, and the values scattered there; whole tensors are replaced."""
+    """What is before the slice, the value, and what is behind it; where more than one axis is cut, the value scattered
+    to the numbers of the slice's elements."""
+    run = _run(node.inputs[0].dims, spec)
+    if run is None:
+        return _scattered(w, node, x, value, spec)
+    axis, start, stop, size = run
+    dims = list(node.inputs[0].dims)
+    dims[axis] = stop - start
+    kept = [isinstance(entry, tuple) for entry in spec] + [True] * (len(dims) - len(spec))
+    target = [d for d, stays in zip(dims, kept, strict=True) if stays]
+    part = w.op("Expand", value, w.shape(target))
+    if len(target) != len(dims):
+        part = w.reshaped(part, dims)
+    parts = [_sliced(w, x, [(axis, 0, start, 1)])] if start else []
+    parts += [part, *([_sliced(w, x, [(axis, stop, size, 1)])] if stop < size else [])]
+    return part if len(parts) == 1 else w.op("Concat", *parts, axis=axis)
+
+
+def _run(dims: Sequence[DimLike], spec: Sequence[Any]) -> tuple[int, int, int, int] | None:
+    """(axis, start, stop, size) where a slice is a run of neighbours along one axis, at known places; else None."""
+    if None in spec:
+        return None
+    whole = ((None, None, None), (None, None, 1))
+    cut = [(axis, entry, dims[axis]) for axis, entry in enumerate(spec) if entry not in whole]
+    if len(cut) != 1:
+        return None
+    [(axis, entry, size)] = cut
+    bounds = entry if isinstance(entry, tuple) else (entry,)
+    if isinstance(size, Dim) or any(isinstance(v, Dim) for v in bounds):
+        return None
+    places = range(size)[slice(*entry)] if isinstance(entry, tuple) else range(entry % size, entry % size + 1)
+    return (axis, places.start, places.stop, size) if places.step == 1 and len(places) else None
+
+
+def _scattered(w: Writer, node: g.Node, x: Ref, value: Ref, spec: Any) -> Ref:
     dims = node.inputs[0].dims
     ranges: list[tuple[Ref, DimLike]] = []
     target: list[DimLike] = []

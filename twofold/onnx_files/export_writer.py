@@ -267,13 +267,14 @@ class Writer:
         return self.cast(self.op("Reshape", self.size(d), self.ints([])), dtype)
 
     def reshaped(self, x: Ref, dims: Sequence[DimLike]) -> Ref:
-        """`x` in another shape."""
-        open_sizes = [d for d in dims if isinstance(d, Dim)]
-        if len(open_sizes) == 1 and 0 not in [d for d in dims if not isinstance(d, Dim)]:
+        """`x` in another shape; one size may be -1."""
+        open_sizes = sum(isinstance(d, Dim) for d in dims)
+        numbers = [int(d) for d in dims if not isinstance(d, Dim)]
+        if -1 in numbers:
+            return self.op("Reshape", x, self.shape(dims))
+        if open_sizes == 1 and 0 not in numbers:
             return self.op("Reshape", x, self.ints([-1 if isinstance(d, Dim) else int(d) for d in dims]))
-        if not open_sizes and 0 in dims:
-            return self.op("Reshape", x, self.shape(dims), allowzero=1)
-        return self.op("Reshape", x, self.shape(dims), allowzero=1 if open_sizes else None)
+        return self.op("Reshape", x, self.shape(dims), allowzero=1 if open_sizes or 0 in numbers else None)
 
     def _computed(self, d: Dim) -> Ref:
         if (symbol := d.name_alone()) is not None:
