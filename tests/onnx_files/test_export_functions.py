@@ -265,6 +265,16 @@ def test_layouts_are_turned_once(tmp_path):
     assert model.operators["Transpose"] == 1
 
 
+def test_loops_carry_what_is_read(tmp_path):
+    """What a recurrence keeps for its gradient is not in a model that has none."""
+    layers = tf.keras.layers
+    net = tf.keras.Sequential([layers.Input([None, 4]), layers.LSTM(5, return_sequences=True)])
+    model = tf.export.onnx(net, tmp_path / "net.onnx")
+    assert (model.operators["Loop"], model.operators["ScatterND"]) == (1, 1)
+    [loop] = [node for node in onnx.load(model.path).graph.node if node.op_type == "Loop"]
+    assert len(loop.output) == 4  # the number of the round, both states, and the sequence
+
+
 def test_saved_model(tmp_path):
     class Scorer(tf.Module):
         @tf.function(input_signature=[ROWS])

@@ -56,6 +56,7 @@ class _Simplifier:
             changed |= self.cancel()
             changed |= self.move_down()
             changed |= self.drop_unused()
+            changed |= self.drop_results()
             if not changed:
                 break
         self.in_blocks()
@@ -67,7 +68,7 @@ class _Simplifier:
             for block in node.attrs.values():
                 if isinstance(block, Block):
                     inner = _Simplifier(block.nodes, {}, set(), [r.name for r, _ in block.outputs], self.shapes)
-                    while inner.merge_equal() | inner.drop_unused():
+                    while inner.merge_equal() | inner.drop_unused() | inner.drop_results():
                         pass
                     inner.in_blocks()
 
@@ -271,6 +272,34 @@ class _Simplifier:
         self.nodes[:] = kept[::-1]
         return changed
 
+    def drop_results(self) -> bool:
+        """Of branches the results that nobody reads, of loops the carried values that no other needs.
+
+        The passes leave them where making them may fail, as in the compiled function it must.
+        """
+        changed, readers = False, self.readers()
+        for node in self.nodes:
+            if node.kind == "If":
+                live = [k for k, name in enumerate(node.outputs) if readers.get(name)]
+                blocks = [node.attrs["then_branch"], node.attrs["else_branch"]]
+                first = 0
+            elif node.kind == "Loop":
+                live = _carried(node, readers)
+                blocks = [node.attrs["body"]]
+                first = 1
+            else:
+                continue
+            if len(live) == len(node.outputs):
+                continue
+            node.outputs = [node.outputs[k] for k in live]
+            for block in blocks:
+                block.outputs = [*block.outputs[:first], *[block.outputs[first + k] for k in live]]
+            if node.kind == "Loop":
+                node.inputs = [*node.inputs[:2], *[node.inputs[2 + k] for k in live]]
+                blocks[0].inputs = [*blocks[0].inputs[:2], *[blocks[0].inputs[2 + k] for k in live]]
+            changed = True
+        return changed
+
     def drop_initializers(self) -> None:
         readers = self.readers()
         for name in list(self.initializers):
@@ -290,6 +319,23 @@ def _key(node: OnnxNode) -> Any:
     if any(isinstance(v, Block) for v in node.attrs.values()):
         return None
     return node.kind, tuple(node.inputs), len(node.outputs), repr(sorted(node.attrs.items()))
+
+
+def _carried(node: OnnxNode, readers: Mapping[str, int]) -> list[int]:
+    """The numbers of the values that a loop must carry: those that are read behind it, and what they need."""
+    body = node.attrs["body"]
+    live = {k for k, name in enumerate(node.outputs) if readers.get(name)}
+    while True:
+        wanted = {body.outputs[0][0].name, *[body.outputs[1 + k][0].name for k in live]}
+        for inner in reversed(body.nodes):
+            if not wanted.isdisjoint(inner.outputs):
+                for each in _every([inner]):
+                    wanted.update(each.inputs)
+                    wanted.update(r.name for b in each.attrs.values() if isinstance(b, Block) for r, _ in b.outputs)
+        more = {k for k in range(len(node.outputs)) if body.inputs[2 + k][0].name in wanted} - live
+        if not more:
+            return sorted(live)
+        live |= more
 
 
 def _last(name: str, names: dict[str, str]) -> str:
