@@ -7,7 +7,7 @@ both must agree, but for what is wrong in the reference itself (`REFERENCE_LIMIT
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,11 +38,13 @@ def traced(case: Case, arrays: Sequence[np.ndarray], open_sizes: bool = False) -
     """The trace of a case for such arrays."""
     function = named(case.fn)
     shapes = [a.shape for a in arrays]
-    if open_sizes:
-        shapes = _opened(case, shapes)
+    return _trace(lambda *given: function(*given, **case.kwargs), arrays,
+                  _opened(case, shapes) if open_sizes else shapes)
+
+
+def _trace(function: Callable[..., Any], arrays: Sequence[np.ndarray], shapes: Sequence[Any]) -> Any:
     specs = [tf.TensorSpec(s, dt.from_numpy(a.dtype)) for s, a in zip(shapes, arrays, strict=True)]
-    made = tf.function(lambda *given: function(*given, **case.kwargs), autograph=False)
-    return made.get_concrete_function(*specs)._traced
+    return tf.function(function, autograph=False).get_concrete_function(*specs)._traced
 
 
 def _opened(case: Case, shapes: list[tuple[int, ...]]) -> list[Any]:
@@ -62,11 +64,31 @@ def check_case(case: Case, arrays: Sequence[np.ndarray], opset: int = DEFAULT_OP
     Raises:
         AssertionError: they are not the same. Unfit: the trace is not for such sizes.
     """
-    wanted = [t._array for t in case.call(*tensors(arrays))]
     trace = traced(case, arrays, open_sizes)
+    return _check(trace, arrays, [t._array for t in case.call(*tensors(arrays))], opset)
+
+
+def check_gradient(case: Case, arrays: Sequence[np.ndarray]) -> dict[str, float]:
+    """The like for the gradient of a sum of the case's results, each with a weight of its own."""
+    function, which = named(case.fn), case.differentiable([dt.from_numpy(a.dtype) for a in arrays])
+
+    def gradient(*given: Any) -> list[Any]:
+        with tf.GradientTape() as tape:
+            tape.watch([given[i] for i in which])
+            results = [y for y in tf.nest.flatten(function(*given, **case.kwargs)) if y.dtype.is_floating]
+            total = tf.add_n([tf.reduce_sum(y * _weights(y)) for y in results])
+        return [g for g in tape.gradient(total, [given[i] for i in which]) if g is not None]
+    wanted = [g._array for g in gradient(*tensors(arrays))]
+    return _check(_trace(gradient, arrays, [a.shape for a in arrays]), arrays, wanted, DEFAULT_OPSET)
+
+
+def _weights(y: Any) -> Any:
+    return tf.cast(tf.reshape(tf.range(tf.size(y)) % 5 + 1, tf.shape(y)), y.dtype)
+
+
+def _check(trace: Any, arrays: Sequence[np.ndarray], wanted: Sequence[np.ndarray], opset: int) -> dict[str, float]:
     model = model_of("case", trace, opset)
-    if open_sizes:
-        _require_fit(trace, arrays)
+    _require_fit(trace, arrays)
     proto = message(model)
     onnx.checker.check_model(proto, full_check=True)
     feeds = {t.name: np.asarray(a) for t, a in zip(model.inputs, arrays, strict=True)}
@@ -84,7 +106,7 @@ def check_case(case: Case, arrays: Sequence[np.ndarray], opset: int = DEFAULT_OP
 
 def _error(got: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> float:
     assert len(got) == len(wanted)
-    return max(export_checks.compare(np.asarray(g), w) for g, w in zip(got, wanted, strict=True))
+    return max([export_checks.compare(np.asarray(g), w) for g, w in zip(got, wanted, strict=True)], default=0.0)
 
 
 def _require_fit(trace: Any, arrays: Sequence[np.ndarray]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx_files.export_runs import Unfit, check_case
+from onnx_files.export_runs import Unfit, check_case, check_gradient
 from ops import check
 from ops.case import Case, combinations, tensors
 from ops.table import cases
@@ -114,6 +114,21 @@ def test_case_in_the_oldest_and_the_newest_opset(case):
         return  # opset 20
     for opset in (OPSETS[0], 20, 23, OPSETS[-1]) if ALL else (OPSETS[0], OPSETS[-1]):
         checked(case, case.arrays(case.main, case.shapes[0]), opset)
+
+
+DIFFERENTIABLE = [c for c in WITH_MEANING if c.grad is not False and c.main is dt.float32]
+
+
+@pytest.mark.parametrize("case", DIFFERENTIABLE if ALL else DIFFERENTIABLE[2::9], ids=str)
+def test_gradient(case):
+    arrays = case.arrays(case.main, case.shapes[0], case.grad_domain, salt="grad")
+    try:
+        if case.differentiable([dt.from_numpy(a.dtype) for a in arrays]):
+            check_gradient(case, arrays)
+    except tf.errors.UnimplementedError as error:
+        assert set(error.op.split()) <= WITHOUT.keys() or "complex" in str(error), str(error)
+    except ValueError as error:
+        assert "add_n: inputs must hold" in str(error), str(error)  # nothing real comes out
 
 
 SPECIAL = [c for c in WITH_MEANING if c.special and not RUNTIMES_OWN.keys() & set(c.ops)]

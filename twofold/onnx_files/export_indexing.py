@@ -53,6 +53,8 @@ def _moved(w: Writer, x: Ref, rank: int, at: int, to: int) -> Ref:
 @meaning("scatter_add")
 def scatter_add(w: Writer, node: g.Node, base: Ref, indices: Ref, updates: Ref, *, axis: int, batch_dims: int) -> Ref:
     """With the axis moved behind the shared ones."""
+    if 0 in node.inputs[2].dims:
+        return base
     rank, places_rank = len(node.inputs[0].dims), len(node.inputs[1].dims)
     at, batch = axis % rank, batch_dims % (places_rank + 1)
     own, between = places_rank - batch, at - batch
@@ -159,6 +161,8 @@ def scatter_nd(w: Writer, node: g.Node, indices: Ref, updates: Ref, *, shape: Se
     """Zeros to which updates are added."""
     _require_coordinates(node.inputs[0].dims)
     none = w.op("Expand", w.constant(0, updates.dtype), w.shape(shape))
+    if 0 in node.inputs[1].dims:
+        return none
     depth = int(node.inputs[0].dims[-1])  # type: ignore[arg-type]
     return combined(w, none, target(w, shape, depth), w.cast(indices, dt.int64), updates, "add")
 
@@ -167,6 +171,8 @@ def scatter_nd(w: Writer, node: g.Node, indices: Ref, updates: Ref, *, shape: Se
 def tensor_scatter(w: Writer, node: g.Node, x: Ref, indices: Ref, updates: Ref, *, mode: str) -> Ref:
     """Several updates of one place are combined; of those that replace it, which one stays is the runtime's choice."""
     _require_coordinates(node.inputs[1].dims)
+    if 0 in node.inputs[2].dims:
+        return x
     if mode == "sub":
         wide = w.cast(updates, updates.dtype.compute)
         updates = w.cast(w.op("Sub", w.constant(0, wide.dtype), wide), updates.dtype)
