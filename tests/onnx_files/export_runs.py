@@ -1,7 +1,7 @@
 """What the tests of the export share: a case of the table of ops as a model, run by both runtimes beside the function.
 
 `onnxruntime` must agree wherever it has the kernels, else the reference of the package `onnx`. Where both run a model,
-both must agree, but for what is wrong in the reference itself (`REFERENCE_LIMITS`).
+both must agree, but for what is wrong in the reference itself.
 """
 
 from __future__ import annotations
@@ -21,13 +21,6 @@ from twofold.ir.replay import bind_sizes
 from twofold.onnx_files import export_checks
 from twofold.onnx_files.export import DEFAULT_OPSET
 from twofold.onnx_files.export_model import message, model_of
-
-# Operator -> what the reference of onnx 1.23 cannot do.
-REFERENCE_LIMITS = {
-    "TopK": "it takes 64 elements at most, and drops axes of size 1",
-    "ConvTranspose": "it does not know groups with several outputs in all forms",
-    "MaxPool": "it forgets padding at the end of one spatial axis",
-}
 
 
 class Unfit(Exception):
@@ -99,7 +92,7 @@ def _check(trace: Any, arrays: Sequence[np.ndarray], wanted: Sequence[np.ndarray
     try:
         errors["reference"] = _error(export_checks.run_reference(proto, feeds, outputs), wanted)
     except Exception:
-        if REFERENCE_LIMITS.keys().isdisjoint(model.operators):
+        if export_checks.REFERENCE_LIMITS.keys().isdisjoint(model.operators):
             raise
     return errors
 

@@ -315,6 +315,26 @@ def test_dtypes_that_numpy_has_not(tmp_path):
     assert all(isinstance(error, float) for error in model.checked.values()), model.checked
 
 
+def test_padding_as_wide_as_a_window(tmp_path):
+    """Which dilation asks for, and runtimes refuse as an attribute of pooling."""
+    image = tf.TensorSpec([None, 9, 7, 3], tf.float32)
+    for kind in ("MAX", "AVG"):
+        def pooled(x, kind=kind):
+            return tf.nn.pool(x, [2, 2], kind, padding="SAME", dilations=[4, 3])
+        same(pooled, [image], tmp_path, [np.random.default_rng(0).standard_normal((2, 9, 7, 3)).astype(np.float32)])
+
+
+def test_limits_of_the_reference_are_told(tmp_path):
+    model = exported(lambda x: tf.sort(x), [tf.TensorSpec([100], tf.float32)], tmp_path)
+    assert model.checked["onnxruntime"] == 0.0
+    assert "TopK: it takes 64 elements" in model.checked["reference"]
+
+
+def test_powers_of_integers_are_products(tmp_path):
+    model = same(lambda x: x ** 5, [tf.TensorSpec([None], tf.int64)], tmp_path, [np.array([3_000_017, -7, 0])])
+    assert model.operators == {"Mul": 3}
+
+
 def test_bits_of_other_widths(tmp_path):
     word = tf.TensorSpec([None], tf.int32)
     same(lambda x: (tf.bitcast(x, tf.uint8), tf.bitcast(tf.bitcast(x, tf.int16), tf.int32), tf.bitcast(x, tf.float32)),

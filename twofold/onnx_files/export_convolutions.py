@@ -35,10 +35,16 @@ def known(sizes: Sequence[DimLike]) -> list[int] | None:
     return numbers if len(numbers) == len(sizes) else None
 
 
-def padded(w: Writer, x: Ref, pads: Pads, value: Ref | None = None) -> tuple[Ref, list[int]]:
-    """`x`, channels first, and ONNX's attribute `pads`; padding that depends on unknown sizes is put on here."""
+def padded(w: Writer, x: Ref, pads: Pads, value: Ref | None = None,
+           window: Sequence[int] | None = None) -> tuple[Ref, list[int]]:
+    """`x`, channels first, and ONNX's attribute `pads`.
+
+    Padding that depends on unknown sizes is put on here, and so is that of as much as a `window` has places, which
+    runtimes refuse for pooling though dilation may ask for it.
+    """
     sides = [*[b for b, _ in pads], *[a for _, a in pads]]
-    if (numbers := known(sides)) is not None:
+    numbers = known(sides)
+    if numbers is not None and (window is None or all(n < k for n, k in zip(numbers, [*window, *window], strict=True))):
         return x, numbers
     count = len(pads)
     amounts = w.shape([0, 0, *sides[:count], 0, 0, *sides[count:]])

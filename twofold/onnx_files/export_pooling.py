@@ -45,7 +45,8 @@ def max_pool(w: Writer, node: g.Node, x: Ref, **window: Any) -> Ref:
     rank = len(dims)
     if not x.dtype.is_floating:
         return _largest_slice(w, node, x, window)
-    image, edges = padded(w, channels_first(w, x, rank), _pads(dims[1:-1], window), w.constant(-math.inf, x.dtype))
+    image, edges = padded(w, channels_first(w, x, rank), _pads(dims[1:-1], window), w.constant(-math.inf, x.dtype),
+                          window["ksize"])
     return channels_last(w, w.op("MaxPool", image, **_attrs(window, edges)), rank)
 
 
@@ -72,7 +73,7 @@ def _first_largest(w: Writer, node: g.Node, x: Ref, which: int, window: dict[str
     rank = len(dims)
     image = channels_first(w, w.cast(x, x.dtype.compute), rank)
     pads = _pads(dims[1:-1], window)
-    moved, edges = padded(w, image, pads, w.constant(-math.inf, image.dtype))
+    moved, edges = padded(w, image, pads, w.constant(-math.inf, image.dtype), window["ksize"])
     places = w.several("MaxPool", [moved], [None, dt.int64], **_attrs(window, edges))[1]
     if moved is image:
         return places
@@ -141,7 +142,7 @@ def avg_pool(w: Writer, node: g.Node, x: Ref, **window: Any) -> Ref:
     rank, dtype = len(dims), x.dtype
     pads = _pads(dims[1:-1], window)
     image = channels_first(w, w.cast(x, dtype.compute), rank)
-    moved, edges = padded(w, image, pads)
+    moved, edges = padded(w, image, pads, None, window["ksize"])
     dilated = any(d != 1 for d in window["dilations"])
     if moved is image and (w.opset >= 19 or not dilated):
         attrs = _attrs(window, edges)

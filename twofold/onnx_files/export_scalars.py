@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 from twofold.ir.instructions import Scalar, ScalarLike
@@ -50,6 +52,10 @@ class Scalars(ScalarBuilder):
     def ref(self, value: Scalar) -> Ref:
         """The tensor that a value stands for."""
         return self._refs[value.id]
+
+    def known(self, value: Scalar) -> np.ndarray | None:
+        """The array of a constant; None for any other value."""
+        return self._writer.value_of(self.ref(value))
 
     def _emit(self, op: str, args: tuple[Scalar, ...], dtype: DType, const: Any = None) -> Scalar:
         key = (op, tuple([a.id for a in args]), id(dtype), repr(const))
@@ -339,11 +345,25 @@ def _atan2(s: Scalars, y: Scalar, x: Scalar) -> Scalar:
 
 
 def _pow(s: Scalars, x: Scalar, y: Scalar) -> Scalar:
-    if x.dtype.is_integer:
-        body = function("pow")
-        assert body is not None
-        return body(s, x, y)
-    return s._two("Pow", x, y)
+    """Of integers by repeated squaring, as runtimes compute theirs in float64; of floats the operator."""
+    if not x.dtype.is_integer:
+        return s._two("Pow", x, y)
+    exponent = s.known(y)
+    if exponent is not None and exponent.size == 1 and exponent.item() > 0:
+        return _whole_power(x, int(exponent.item()))
+    body = function("pow")
+    assert body is not None
+    return body(s, x, y)
+
+
+def _whole_power(x: Scalar, exponent: int) -> Scalar:
+    power = x if exponent % 2 else None
+    while exponent := exponent // 2:
+        x = x * x
+        if exponent % 2:
+            power = x if power is None else power * x
+    assert power is not None
+    return power
 
 
 def _truncatemod(s: Scalars, x: Scalar, y: Scalar) -> Scalar:
