@@ -330,6 +330,16 @@ def test_a_file_that_is_no_onnx_model_is_told(call, tmp_path, contents):
     assert (code, out) == (1, "") and "is no ONNX model" in err
 
 
+def test_sizes_that_no_memory_has_are_told_all_the_same(call, tmp_path):
+    import onnx
+    tensor = onnx.TensorProto(name="\x1b[2J", data_type=1, dims=[1 << 62] * 30)
+    graph = onnx.GraphProto(name="g", initializer=[tensor, onnx.TensorProto(name="b", data_type=99, dims=[-3, 2])])
+    model = onnx.helper.make_model(graph)
+    (tmp_path / "no.onnx").write_bytes(model.SerializeToString())
+    code, out, _ = call("inspect", tmp_path / "no.onnx")
+    assert code == 0 and "type 99" in out and "\x1b" not in out
+
+
 def test_traceback_shows_where(call, tmp_path):
     with pytest.raises(tf.errors.OpError):
         main(["inspect", str(tmp_path / "no"), "--traceback"])

@@ -252,6 +252,19 @@ def test_names_are_kept(tmp_path):
     assert all(node.name and node.doc_string for node in graph.node if node.op_type == "MatMul")
 
 
+def test_any_name_will_do(tmp_path):
+    held = tf.Variable([1.0, 2.0], name="held")
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="1 x/é:0"),
+                                  tf.TensorSpec([None, 2], tf.float32, name="held")])
+    def named(x, y):
+        return {"held": x * held, "1 x/é:0": tf.concat([x, y], 0)}
+    model = tf.export.onnx(named, tmp_path / "model.onnx")
+    assert model.inputs == ("1 x/é:0: float32[_1_x___0_0, 2]", "held: float32[held_0, 2]")
+    assert {text.partition(": f")[0] for text in model.outputs} == {"1 x/é:0_1", "held_1"}
+    assert "held_2" in {t.name for t in onnx.load(model.path).graph.initializer}
+
+
 def test_layouts_are_turned_once(tmp_path):
     """Between convolutions, normalisations and activations no transposes are left."""
     layers = tf.keras.layers

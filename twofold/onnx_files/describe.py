@@ -13,6 +13,8 @@ from .types import DTYPES, ELEMENT_NAMES
 
 __all__ = ["describe"]
 
+_MOST = 1 << 60  # elements
+
 
 def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The contents of an ONNX file, as plain values. Weights in files of their own are not read.
@@ -78,7 +80,7 @@ def _value(value: Any) -> dict[str, Any]:
 def _tensor(tensor: Any) -> dict[str, Any]:
     dtype, count = DTYPES.get(tensor.data_type), 1
     for size in tensor.dims:
-        count *= size
+        count = min(count * max(size, 0), _MOST)  # files of strangers may say anything
     places = {e.key: e.value for e in tensor.external_data}
     return {"name": tensor.name, "dtype": _element(tensor.data_type), "shape": list(tensor.dims),
             "bytes": None if dtype is None or dtype.name == "string" else count * dtype.size,

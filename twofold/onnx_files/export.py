@@ -24,7 +24,7 @@ from twofold.ir.spec import as_numpy
 from twofold.tracer.traced import Traced
 
 from . import export_checks as checks
-from .export_model import Model, Tensors, array_of, message, model_of
+from .export_model import Model, TensorInfo, array_of, message, model_of
 from .package import onnx_package
 
 __all__ = ["onnx", "OnnxModel", "OPSETS", "DEFAULT_OPSET"]
@@ -204,11 +204,11 @@ def _example_sizes(model: Model) -> dict[str, int]:
                      "to check the model with, or check=False.")
 
 
-def _listed(tensors: Sequence[Tensors]) -> str:
+def _listed(tensors: Sequence[TensorInfo]) -> str:
     return ", ".join(map(str, tensors)) or "none"
 
 
-def _random(rng: np.random.Generator, t: Tensors, sizes: dict[str, int]) -> np.ndarray:
+def _random(rng: np.random.Generator, t: TensorInfo, sizes: dict[str, int]) -> np.ndarray:
     shape = tuple(dm.evaluate(t.dims, sizes))
     if t.dtype.name == "string":
         return rng.choice(np.array([b"a", b"bc", b""], object), shape)

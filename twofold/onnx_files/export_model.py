@@ -30,11 +30,11 @@ from .export_writer import Block, OnnxNode, Ref, Writer
 from .package import onnx_package
 from .types import ELEMENT_TYPES
 
-__all__ = ["Model", "Tensors", "model_of", "message"]
+__all__ = ["Model", "TensorInfo", "model_of", "message"]
 
 
 @dataclass(frozen=True)
-class Tensors:
+class TensorInfo:
     """A tensor of the interface: its name, dtype and sizes."""
 
     name: str
@@ -63,10 +63,10 @@ class Model:
     name: str
     title: str
     opset: int
-    inputs: list[Tensors]
-    outputs: list[Tensors]
-    state: list[Tensors]
-    updates: list[Tensors]
+    inputs: list[TensorInfo]
+    outputs: list[TensorInfo]
+    state: list[TensorInfo]
+    updates: list[TensorInfo]
     nodes: list[OnnxNode]
     initializers: dict[str, np.ndarray]
     guards: list[Guard]
@@ -102,31 +102,34 @@ def model_of(name: str, traced: Traced, opset: int) -> Model:
     count = len(traced.specs)
     w = Writer(opset)
     names = [w.name(n) for n in _input_names(traced)]
-    name_sizes(graph, [re.sub(r"\W", "_", n, flags=re.ASCII) for n in names])
+    name_sizes(graph, [re.sub(r"\W|^(?=\d)", "_", n, flags=re.ASCII) for n in names])
     results = [w.name(n) for n in result_names(traced.result)]
     captures, updates = traced.captures, traced.assigned
     if not results and not updates:
         raise ValueError(f"{traced.name} gives no tensors and assigns no variables: there is nothing to export.")
     weights = [w.name(_plain(getattr(c, "name", "")) or f"captured_{n}") for n, c in enumerate(captures)]
     new = [w.name(f"{_name_of(u, captures, weights)}_new") for u in updates]
-    _fold_scalars(graph, count, captures, updates)
+    _fold_small(graph, count, captures)
     passes.optimise(graph)
     refs = [Ref(n, v.dtype) for n, v in zip([*names, *weights], graph.inputs, strict=True)]
     for n, capture in zip(weights, captures, strict=True):
         w.initializers[n] = array_of(capture)
     made = _named(w, write(w, graph, refs), [*results, *new])
-    state = [Tensors(n, v.dtype, tuple(v.dims)) for n, v, c in zip(weights, graph.inputs[count:], captures, strict=True)
-             if any(c is u for u in updates)]
-    specs = [Tensors(n, v.dtype, tuple(v.dims)) for n, v in zip(made, graph.outputs, strict=True)]
-    model = Model(name, f"{traced.name}({', '.join(names)})", opset,
-                  [Tensors(n, v.dtype, tuple(v.dims)) for n, v in zip(names, graph.inputs, strict=False)],
-                  specs[:len(results)], state, specs[len(results):], w.nodes, w.initializers, graph.guards)
+    weight_infos = _infos(weights, graph.inputs[count:])
+    state = [t for t, c in zip(weight_infos, captures, strict=True) if any(c is u for u in updates)]
+    outputs = _infos(made, graph.outputs)
+    model = Model(name, f"{traced.name}({', '.join(names)})", opset, _infos(names, graph.inputs[:count]),
+                  outputs[:len(results)], state, outputs[len(results):], w.nodes, w.initializers, graph.guards)
     if graph.guards:
         model.notes["sizes"] = "; ".join(sorted({str(guard) for guard in graph.guards}))
     if w.unchecked:
         model.notes["unchecked"] = "assertions at " + ", ".join(dict.fromkeys(w.unchecked))
     simplify(model.nodes, model.initializers, {t.name for t in (*model.inputs, *state)}, made, w.shapes)
     return model
+
+
+def _infos(names: Sequence[str], values: Sequence[g.Value]) -> list[TensorInfo]:
+    return [TensorInfo(n, v.dtype, tuple(v.dims)) for n, v in zip(names, values, strict=True)]
 
 
 def _input_names(traced: Traced) -> list[str]:
@@ -158,7 +161,7 @@ def array_of(capture: Any) -> np.ndarray:
 _SMALL = 64  # elements up to which a captured tensor is a constant for passes
 
 
-def _fold_scalars(graph: g.Graph, count: int, captures: list[Any], updates: Sequence[Any]) -> None:
+def _fold_small(graph: g.Graph, count: int, captures: Sequence[Any]) -> None:
     """Makes constants of small tensors that were captured, so that passes and meanings know their values."""
     known: dict[g.Value, g.Value] = {}
     front = []
@@ -222,7 +225,7 @@ def _tensor(onnx: Any, name: str, array: np.ndarray, place: tuple[str, int, int]
     return made
 
 
-def _info(onnx: Any, t: Tensors) -> Any:
+def _info(onnx: Any, t: TensorInfo) -> Any:
     sizes = [str(d) if isinstance(d, Dim) else int(d) for d in t.dims]
     return onnx.helper.make_tensor_value_info(t.name, ELEMENT_TYPES[t.dtype], sizes)
 
