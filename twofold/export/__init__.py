@@ -6,10 +6,10 @@ is put together in `assemble.py`; its C header is `header.py`'s, machine code an
 """
 
 from twofold._front.namespace import publish
-from twofold.onnx_files.export import OnnxModel, onnx
+from twofold.onnx_files.export import OnnxFile, onnx
 
 from .build import NativeLibrary, native
 
-__all__ = ["NativeLibrary", "OnnxModel", "native", "onnx"]
+__all__ = ["NativeLibrary", "OnnxFile", "native", "onnx"]
 
 publish(__name__)

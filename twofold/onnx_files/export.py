@@ -27,7 +27,7 @@ from . import export_checks as checks
 from .export_model import Model, TensorInfo, array_of, message, model_of
 from .package import onnx_package
 
-__all__ = ["onnx", "OnnxModel", "OPSETS", "DEFAULT_OPSET"]
+__all__ = ["onnx", "OnnxFile", "OPSETS", "DEFAULT_OPSET"]
 
 OPSETS = range(18, 29)
 DEFAULT_OPSET = 26  # the newest with operators that are used here, all of which onnxruntime knows
@@ -39,7 +39,7 @@ _SIZES = (3, 4, 2, 5, 6, 8, 12, 16, 24, 32, 64, 1)  # what is tried for unknown 
 
 
 @dataclass(frozen=True)
-class OnnxModel:
+class OnnxFile:
     """What `tf.export.onnx` wrote.
 
     Attributes:
@@ -67,7 +67,7 @@ class OnnxModel:
 
 @public
 def onnx(function: Any, path: str | os.PathLike[str], opset: int = DEFAULT_OPSET, check: bool = True,
-         inputs: Sequence[Any] | None = None) -> OnnxModel:
+         inputs: Sequence[Any] | None = None) -> OnnxFile:
     """Write a function or a model to a file in the Open Neural Network Exchange format.
 
     Every op becomes operators of ONNX, branches `If`, loops `Loop` and `Scan`. Unknown sizes are named dimensions, and
@@ -85,7 +85,7 @@ def onnx(function: Any, path: str | os.PathLike[str], opset: int = DEFAULT_OPSET
         check: whether the model is run before it is written.
         inputs: arrays for a call with which it is checked; by default random floats, and zeros and ones for integers.
     Returns:
-        An `OnnxModel`.
+        An `OnnxFile`.
     Raises:
         UnimplementedError: an op has no meaning in ONNX; the error names the op, its line, and what to do instead.
         ValueError: there is not one function, an argument makes no sense, or a runtime gives other results.
@@ -118,7 +118,7 @@ def onnx(function: Any, path: str | os.PathLike[str], opset: int = DEFAULT_OPSET
     files = _files(model, to)
     checked = {} if given is None else _checked(model, traced, given, files, to)
     replace_all(files)
-    return OnnxModel(to, to.with_name(f"{to.name}.data") if len(files) > 1 else None, opset,
+    return OnnxFile(to, to.with_name(f"{to.name}.data") if len(files) > 1 else None, opset,
                      tuple(map(str, model.inputs)), tuple(map(str, model.outputs)), tuple(t.name for t in model.state),
                      model.operators, checked, dict(model.notes))
 
