@@ -87,6 +87,16 @@ def test_what_the_model_does_not_check_is_told(tmp_path):
     assert "assertions at test_export_refusals.py:" in model.unchecked["unchecked"]
 
 
+def test_arrays_with_which_the_function_does_not_run(tmp_path):
+    @tf.function(input_signature=[VECTOR])
+    def picky(x):
+        tf.debugging.assert_greater(tf.reduce_min(x), 100.0)
+        return tf.sqrt(x)
+    with pytest.raises(ValueError, match=r"(?s)picky\(x\) does not run with the arrays .*Give inputs=\[\.\.\.\]"):
+        tf.export.onnx(picky, tmp_path / "model.onnx")
+    assert tf.export.onnx(picky, tmp_path / "model.onnx", inputs=[[200.0, 300.0]]).checked["onnxruntime"] < 1e-6
+
+
 def test_a_wrong_meaning_is_found_before_anything_is_written(tmp_path, monkeypatch):
     def wrong(w, node, x):
         return w.op("Sin", x)

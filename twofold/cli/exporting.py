@@ -52,6 +52,7 @@ def run(args: argparse.Namespace) -> None:
         return
     say(*[f"{p}: {amount(p.stat().st_size)}" for p in files],
         f"{entry.name}({', '.join(made.inputs)}) -> {', '.join(made.outputs)}",
+        *([f"assigns {', '.join(made.state)}: inputs with defaults, and results NAME_new"] if made.state else []),
         f"opset {made.opset}; " + ", ".join(f"{kind} {count}" for kind, count in made.operators.items()),
         *[f"{runtime}: {_told(result)}" for runtime, result in made.checked.items()],
         *[f"not in the model: {text}" for text in made.unchecked.values()])

@@ -19,6 +19,7 @@ from twofold._front.api import public
 from twofold.eager.tensor import Tensor
 from twofold.ir import dims as dm
 from twofold.ir.dims import Dim
+from twofold.ir.errors import OpError
 from twofold.ir.replay import bind_sizes
 from twofold.ir.spec import as_numpy
 from twofold.tracer.traced import Traced
@@ -223,7 +224,11 @@ def _checked(model: Model, traced: Traced, given: Sequence[np.ndarray],
     Raises:
         ValueError: one gives something else.
     """
-    wanted = _called(traced, given)
+    try:
+        wanted = _called(traced, given)
+    except OpError as error:
+        raise ValueError(f"{model.title} does not run with the arrays that the model was to be checked with: {error}\n"
+                         "Give inputs=[...] with which it does, or check=False.") from None
     feeds = {t.name: np.asarray(a) for t, a in zip(model.inputs, given, strict=True)}
     names = [t.name for t in (*model.outputs, *model.updates)]
     if len(files) == 1:
