@@ -107,6 +107,8 @@ _DETOURS: dict[str, dict[DType, DType]] = {
     "Trilu": _MOVED, "Pow": {**_INT32, dt.uint32: dt.int64, dt.uint64: dt.int64, **_BF16},
     "GatherND": _BF16, "ScatterElements": _BF16, "ScatterND": _BF16, "Tile": _BF16,
 }
+# Operator -> the number of its results that are values, before those that are indices, which no detour changes.
+_INDICES = {"ArgMax": 0, "ArgMin": 0, "TopK": 1, "Unique": 1, "MaxPool": 1}
 
 
 class Writer:
@@ -167,17 +169,16 @@ class Writer:
         given = [None if x is None else self.cast(x, detours.get(x.dtype, x.dtype)) for x in inputs]
         if kind == "Where":
             given[0] = inputs[0]
-        elif kind in ("ArgMax", "ArgMin", "TopK", "Unique"):
-            ways[kind in ("TopK", "Unique"):] = results[kind in ("TopK", "Unique"):]  # indices
+        indices = _INDICES.get(kind, len(results))
+        ways[indices:] = results[indices:]
         made = self._written(kind, given, ways, attrs)
         return [self.cast(r, d) if d is not None else r for r, d in zip(made, results, strict=True)]
 
     def _written(self, kind: str, inputs: Sequence[Ref | None], dtypes: Sequence[DType | None],
                  attrs: dict[str, Any]) -> list[Ref]:
-        stem = f"{self.prefix}/{kind}" if self.prefix else kind
-        name = self.name(stem)
-        outputs = [Ref(self.name(name if len(dtypes) == 1 else f"{name}:{n}") if len(dtypes) > 1 else name, d)  # type: ignore[arg-type]
-                   for n, d in enumerate(dtypes)]
+        name = self.name(f"{self.prefix}/{kind}" if self.prefix else kind)
+        results = [name] if len(dtypes) == 1 else [self.name(f"{name}:{n}") for n in range(len(dtypes))]
+        outputs = [Ref(r, d) for r, d in zip(results, dtypes, strict=True)]  # type: ignore[arg-type]
         names = ["" if x is None else x.name for x in inputs]
         while names and not names[-1]:
             names.pop()
