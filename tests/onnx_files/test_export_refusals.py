@@ -82,6 +82,13 @@ def test_opsets_that_lack_what_is_needed(tmp_path):
     assert tf.export.onnx(wide, tmp_path / "model.onnx").opset == 26
 
 
+def test_text_needs_its_opset(tmp_path):
+    twice = tf.function(lambda s: s + s, input_signature=[tf.TensorSpec([None], tf.string)])
+    with pytest.raises(tf.errors.UnimplementedError, match="operators for text from opset 20 on"):
+        tf.export.onnx(twice, tmp_path / "model.onnx", opset=19, check=False)
+    assert tf.export.onnx(twice, tmp_path / "model.onnx", opset=20).checked["onnxruntime"] == 0.0
+
+
 def test_what_the_model_does_not_check_is_told(tmp_path):
     model = tf.export.onnx(fine, tmp_path / "model.onnx")
     assert "assertions at test_export_refusals.py:" in model.unchecked["unchecked"]

@@ -11,8 +11,9 @@ from twofold.ir import graph as g
 
 from .export_scalars import bits_as, saturated
 from .export_table import elementwise, meaning
-from .export_writer import Ref, Writer, require_real
+from .export_writer import NoMeaning, Ref, Writer, require_real
 
+_TEXT_OPSET = 20
 _SELU = {"alpha": 1.6732632423543772, "gamma": 1.0507009873554805}
 
 
@@ -73,15 +74,22 @@ def add_n(w: Writer, node: g.Node, *values: Ref) -> Ref:
     return elementwise(w, node, *values)
 
 
+def _require_texts(w: Writer) -> None:
+    if w.opset < _TEXT_OPSET:
+        raise NoMeaning(f"ONNX has operators for text from opset {_TEXT_OPSET} on", f"give opset={_TEXT_OPSET} or more")
+
+
 @meaning("string_add")
 def string_add(w: Writer, node: g.Node, x: Ref, y: Ref) -> Ref:
     """One text behind the other."""
+    _require_texts(w)
     return w.op("StringConcat", x, y)
 
 
 @meaning("string_equal")
 def string_equal(w: Writer, node: g.Node, x: Ref, y: Ref) -> Ref:
     """Of texts."""
+    _require_texts(w)
     return w.op("Equal", x, y, dtype=dt.bool_)
 
 
