@@ -155,6 +155,6 @@ def test_special_values(case):
 def test_the_page_names_every_op():
     """Those with a meaning in the table of accuracy, the others with the reason."""
     page = PAGE.read_text()
-    reasons, _, accuracy = page.partition("## Accuracy")
+    reasons, _, accuracy = page.partition("### Accuracy")
     assert [op for op in WITHOUT if f"`{op}`" not in reasons or WITHOUT[op].why not in reasons] == []
     assert [op for op in REGISTRY if op not in WITHOUT and f"`{op}`" not in accuracy] == []

@@ -62,3 +62,6 @@ _without("random_binomial", "random_bits", "random_gamma", "random_integers", "r
          "random_seed_state", "random_skip", "random_state", "random_truncated_normal", "random_uniform",
          why="the random numbers of ONNX are others in every runtime",
          instead="draw outside of the model and hand the numbers in, or leave dropout out with training=False")
+_without("collective_all_gather", "collective_all_reduce",
+         why="a model of ONNX runs by itself, without other replicas",
+         instead="export the function outside of the strategy")
