@@ -35,9 +35,9 @@ def RLock() -> threading.RLock:
     return _registered(threading.RLock())
 
 
-def Condition() -> threading.Condition:
-    """A condition with an `RLock` of its own."""
-    return threading.Condition(RLock())
+def Condition(lock: threading.RLock | None = None) -> threading.Condition:
+    """A condition with an `RLock` of its own, or with one that was made here."""
+    return threading.Condition(RLock() if lock is None else lock)
 
 
 def settled_before_fork(lock: Callable[[], threading.RLock | None]) -> None:

@@ -19,7 +19,7 @@ from twofold.runtime import native, program_call
 
 from .function_type import FunctionType, InferenceFunction, Parameter
 from .memory_plan import MemoryPlan, memory_plan
-from .signature import TOKEN, CallArguments, ObjectReference, Parameters, form_for, literal
+from .signature import TOKEN, CallArguments, ObjectReference, Parameters, form_for, literal, with_opened
 from .trace import current, differentiated
 from .traced import Traced
 from .types import Args, CallForm, Captured, Kwargs, PythonValue, Structure
@@ -137,6 +137,7 @@ class ConcreteFunction:
                                 f"got {literal(value)}.")
             leaves += argument.leaves
             return
+        value = with_opened(value)
         try:
             nest.assert_same_structure(template, value)
         except (TypeError, ValueError) as e:

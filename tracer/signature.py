@@ -30,7 +30,7 @@ from twofold.ir.spec import TensorShape, TensorSpec
 from .types import Args, CallForm, Kwargs, PythonFunction, PythonValue, Structure
 
 __all__ = ["Argument", "CallArguments", "CallKey", "CallLeaf", "ObjectReference", "Parameters",
-           "form_for", "literal", "objects_of", "replaced", "template"]
+           "form_for", "literal", "objects_of", "opened", "replaced", "template", "with_opened"]
 
 #: a tensor of a call; a spec where the call describes its tensors, as those of `get_concrete_function` may
 CallLeaf: TypeAlias = Any
@@ -47,6 +47,9 @@ _MISSING = inspect.Parameter.empty
 # Methods of classes above this room whose objects reach a trace as one tensor: `TOKEN` gives what a trace depends on
 # (it has equality and a hash) and the tensor, `FROM_TOKEN` an object like this one for another such tensor.
 TOKEN, FROM_TOKEN = "__trace_token__", "__with_trace_token__"
+# Of classes whose objects are leaves to users, and reach a trace as several structures: `PARTS` gives these in a tuple,
+# and the class makes an object of such a tuple.
+PARTS = "__trace_parts__"
 _BY_VALUE = (DType, np.dtype, TensorShape, enum.Enum, type)
 
 
@@ -134,6 +137,11 @@ def _walk(value: Any, key: list[Hashable], leaves: list[CallLeaf]) -> None:  # `
         key.append((value.dtype, value.rank))
     elif nest.is_nested(value):
         _walk_container(value, key, leaves)
+    elif hasattr(kind, PARTS):
+        parts = getattr(value, PARTS)()
+        key.append((kind, len(parts)))
+        for part in parts:
+            _walk(part, key, leaves)
     elif hasattr(kind, TOKEN):
         form, token = getattr(value, TOKEN)()
         key.append((kind, form))
@@ -195,6 +203,9 @@ def replaced(value: PythonValue, leaves: Iterator[CallLeaf]) -> PythonValue:
         return next(leaves)
     if type(value) is ObjectReference:
         return value()
+    kind: Any = type(value)
+    if hasattr(kind, PARTS):
+        return kind(tuple([replaced(part, leaves) for part in getattr(value, PARTS)()]))
     if hasattr(type(value), TOKEN):
         return getattr(value, FROM_TOKEN)(next(leaves))
     if not nest.is_nested(value) or isinstance(value, TensorShape):
@@ -222,7 +233,31 @@ def template(value: PythonValue) -> PythonValue:
         return TensorSpec(spec.shape, spec.dtype)
     if nest.is_nested(value):
         return nest.rebuilt(value, [template(child) for child in nest.children(value)])
+    kind: Any = type(value)
+    if hasattr(kind, PARTS):
+        return opened(kind)([template(part) for part in getattr(value, PARTS)()])
     return ObjectReference(value) if any(True for _ in objects_of(CallArguments((value,), {}).key)) else value
+
+
+@functools.cache
+def opened(kind: Any) -> Any:
+    """The class of containers that stand in graphs' structures for objects of a class with `PARTS`: a container of
+    tensors becomes the object when it is made."""
+    def new(cls: type, parts: Sequence[Any]) -> Any:
+        of_specs = all(leaf is None or isinstance(leaf, (TensorSpec, ObjectReference)) for leaf in nest.flatten(
+            list(parts)))
+        return tuple.__new__(cls, parts) if of_specs else kind(tuple(parts))
+    return type(f"Opened{kind.__name__}", (tuple,), {"__new__": new, "__slots__": ()})
+
+
+def with_opened(value: PythonValue) -> PythonValue:
+    """A structure with containers, of specs alone, in the places of objects with `PARTS`, and the objects' parts."""
+    kind: Any = type(value)
+    if hasattr(kind, PARTS):
+        return tuple.__new__(opened(kind), [with_opened(part) for part in getattr(value, PARTS)()])
+    if not nest.is_nested(value) or not any(hasattr(type(leaf), PARTS) for leaf in nest.flatten(value)):
+        return value
+    return nest.rebuilt(value, [with_opened(child) for child in nest.children(value)])
 
 
 def objects_of(key: CallKey) -> Iterator[object]:

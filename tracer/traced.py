@@ -29,7 +29,7 @@ from .differentiable import Differentiable
 from .host import drop_unranked
 from .running import Runner
 from .shapes import SizeAskedError
-from .signature import Argument, CallArguments, Parameters, template
+from .signature import Argument, CallArguments, Parameters, template, with_opened
 from .staging import stage_graph
 from .symbolic import SymbolicTensor
 from .trace import LeakedTensorError, StagedConstruct, Trace, finds_names, records_constructs
@@ -391,7 +391,7 @@ def trace_function(fn: PythonFunction, name: str, specs: Sequence[InputSpec],
     with record.telling(()), tracing.active():
         inputs = [tracing.input(s.dims, s.dtype, n) for s, n in zip(specs, names or [""] * len(specs), strict=True)]
         args, kwargs = build(list(inputs))
-        returned = fn(*args, **kwargs)
+        returned = with_opened(fn(*args, **kwargs))
         leaves = [_result(leaf, name) for leaf in nest.flatten(returned)]
         outputs = [tracing.lift(t) for t in leaves if t is not None]
     tracing.creation.values = None  # the call's tensors go when the caller lets them go

@@ -125,6 +125,9 @@ class experimental:
     run_functions_eagerly = run_functions_eagerly
     functions_run_eagerly = functions_run_eagerly
     list_logical_devices = list_logical_devices
+    VirtualDeviceConfiguration = LogicalDeviceConfiguration
+    get_virtual_device_configuration = get_logical_device_configuration
+    set_virtual_device_configuration = set_logical_device_configuration
     get_memory_info = staticmethod(public(devices.memory_info))
     reset_memory_stats = staticmethod(public(devices.reset_memory_stats))
     get_device_details = staticmethod(public(devices.details))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import twofold as tf
+from twofold.distribute import _strategy, _transport
 
 distribute = tf.distribute
 
@@ -101,6 +102,14 @@ def test_datasets() -> None:
     assert [b.numpy().tolist() for b in made] == [[0, 1], [2, 3], [4]] and seen[0].num_input_pipelines == 1
     with pytest.raises(ValueError, match="not divisible"):
         distribute.InputContext(1, 0, 4).get_per_replica_batch_size(6)
+
+
+def test_processes_have_as_many_devices() -> None:
+    class Two(_transport.Group):
+        def gather(self, value: np.ndarray) -> list[np.ndarray]:
+            return [value, value + 1]
+    with pytest.raises(ValueError, match=r"as many devices; their numbers are \[1, 2\]"):
+        _strategy._check_alike(Two(), 1)
 
 
 def test_what_is_refused() -> None:

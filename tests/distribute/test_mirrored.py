@@ -146,11 +146,58 @@ def test_devices_must_differ(strategy: Any) -> None:
         tf.config.set_logical_device_configuration("GPU:0", [tf.config.LogicalDeviceConfiguration()])
 
 
+ASSIGNING = """
+kinds = tf.VariableAggregation
+def number():
+    return tf.constant(tf.distribute.get_replica_context().replica_id_in_sync_group + 1.0)
+def every(variable):  # what all replicas read
+    return strategy.gather(strategy.run(lambda: tf.reshape(variable.read_value(), [1])), 0).numpy().tolist()
+seen = {}
+with strategy.scope():
+    plain = tf.Variable(1.0)
+    written = {kind.name: tf.Variable(10.0, aggregation=kind)
+               for kind in (kinds.SUM, kinds.MEAN, kinds.ONLY_FIRST_REPLICA)}
+    read = {kind.name: tf.Variable(0.0, synchronization=tf.VariableSynchronization.ON_READ, aggregation=kind)
+            for kind in (kinds.SUM, kinds.MEAN)}
+    metric = tf.keras.metrics.Mean()
+    norm = tf.keras.layers.BatchNormalization(momentum=0.0)
+for run in (strategy.run, tf.function(strategy.run)):
+    try:
+        run(lambda: plain.assign(number()))
+    except ValueError as error:
+        seen["none"] = "You must specify an aggregation method" in str(error)
+    for name, v in written.items():
+        for method in ("assign_add", "assign_sub", "assign"):
+            run(lambda: [getattr(v, method)(number() * 0.1), None][1])
+            seen.setdefault(name, []).append((every(v), float(v)))
+    for name, v in read.items():
+        run(lambda: [v.assign_add(number() * 0.1), None][1])
+        seen.setdefault("read " + name, []).append((every(v), float(v), v.numpy().item(), float(v * 2.0)))
+        v.assign(v + 1.0)
+        seen["read " + name].append((every(v), float(v), float(tf.function(lambda: v + 0.0)())))
+    run(lambda: [metric.update_state(number()), None][1])
+    seen.setdefault("metric", []).append(float(metric.result()))
+metric.reset_state()
+seen["metric"].append(float(metric.result()))
+strategy.run(lambda: norm(tf.fill([2, 3], number()), training=True))
+seen["mean"] = norm.moving_mean.numpy().tolist()
+own = [w.tolist() for w in norm.get_weights()]  # what the others need not do
+tell(seen)
+"""
+
+
+def test_assignments_are_the_same_in_threads_and_processes(tmp_path: Path) -> None:
+    threads, = mpi.told(MIRRORED.replace("* 4", "* 2") + ASSIGNING, 1, tmp_path / "threads")
+    assert threads["none"] and threads["metric"] == [1.5, 1.5, 0.0] and threads["mean"] == [1.5] * 3
+    assert mpi.told(ASSIGNING, 2, tmp_path / "processes") == [threads] * 2
+
+
 MIRRORED = """
 cpu, = tf.config.list_physical_devices("CPU")
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
 strategy = tf.distribute.MirroredStrategy()
 """
+BOTH = MIRRORED.replace("* 4", "* 2").replace("MirroredStrategy", "MultiWorkerMirroredStrategy")
 TRAINING = """
 tf.random.set_seed(1)
 np.random.seed(1)
@@ -158,7 +205,8 @@ x = np.random.default_rng(0).normal(size=(70, 6)).astype(np.float32)
 y = (x.sum(1) > 0).astype(np.int64)
 with strategy.scope():
     model = tf.keras.Sequential([tf.keras.layers.Dense(8, "relu", kernel_regularizer="l2"),
-                                 tf.keras.layers.Dropout(0.3), tf.keras.layers.Dense(2)])
+                                 tf.keras.layers.BatchNormalization(), tf.keras.layers.Dropout(0.3),
+                                 tf.keras.layers.Dense(2)])
     model.compile(tf.keras.optimizers.Adam(0.01), tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
                   metrics=["accuracy"])
 history = model.fit(x, y, batch_size=16, epochs=3, validation_data=(x[:31], y[:31]), verbose=0, steps_per_epoch=None)
@@ -171,7 +219,8 @@ tell({"history": history.history, "tail": tail.history, "weights": [w.tolist() f
 def test_replicas_of_one_process_have_the_bits_of_processes(tmp_path: Path) -> None:
     threads, = mpi.told(MIRRORED + TRAINING, 1, tmp_path / "threads")
     processes = mpi.told(TRAINING, 4, tmp_path / "processes")
-    for one in processes:
+    both = mpi.told(BOTH + TRAINING, 2, tmp_path / "both")
+    for one in [*processes, *both]:
         assert one["weights"] == threads["weights"] and one["outputs"] == threads["outputs"]
         for kind in ("history", "tail"):
             for name, wanted in threads[kind].items():

@@ -278,6 +278,17 @@ def test_a_killed_process_ends_the_job(tmp_path: Path) -> None:
     assert done.returncode != 0
 
 
+def test_who_leaves_early_is_named(tmp_path: Path) -> None:
+    done = mpi.run("""
+    from twofold.distribute import _connecting
+    _connecting._LAST = 0.3
+    strategy.reduce("SUM", tf.constant(1.0), None)
+    if rank == 0:
+        strategy.reduce("SUM", tf.constant(1.0), None)
+    """, 2, tmp_path)
+    assert done.returncode != 0 and "process 1 of 2 (" in done.stderr and "has come to its end" in done.stderr
+
+
 BACKUP = """
 x = np.random.default_rng(0).normal(size=(64, 4)).astype(np.float32)
 y = x.sum(1, keepdims=True)

@@ -123,3 +123,41 @@ def test_parts_of_batches(strategy: Any) -> None:
     own = strategy.distribute_datasets_from_function(lambda about: tf.data.Dataset.range(COUNT * 2).batch(1))
     assert [[v.numpy().tolist() for v in strategy.experimental_local_results(x)] for x in own] == [
         [[0], [1], [2]], [[3], [4], [5]]]
+
+
+def test_functions_take_and_give_values_of_replicas(strategy: Any) -> None:
+    traces: list[int] = []
+
+    @tf.function
+    def doubled(x: Any, other: Any) -> Any:
+        traces.append(1)
+        return {"doubled": strategy.run(lambda x: x * 2.0, (x,)), "none": None, "other": [other + 1.0]}
+    for start in (0.0, 10.0):
+        given = parts(strategy, lambda n, start=start: tf.constant([start + n]))
+        results = doubled(given, tf.constant(1.0))
+        assert [float(v[0]) for v in results["doubled"].values] == [2 * (start + n) for n in range(COUNT)]
+        assert isinstance(results["doubled"], tf.distribute.DistributedValues) and results["none"] is None
+        outer = tf.function(lambda x: doubled(x, 1.0)["doubled"])(given)
+        assert [float(v[0]) for v in outer.values] == [2 * (start + n) for n in range(COUNT)]
+    assert len(traces) == 2  # once for each second argument
+    assert tf.nest.flatten([given]) == [given]  # a leaf for users
+    concrete = tf.function(lambda x: strategy.reduce("SUM", x, None)).get_concrete_function(given)
+    assert float(concrete(given)[0]) == sum(10.0 + n for n in range(COUNT))
+
+
+def test_what_is_made_in_a_trace_of_replicas_waits_for_nobody(strategy: Any) -> None:
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(2, kernel_initializer="ones")])
+        optimizer = tf.keras.optimizers.SGD(0.5)
+    inner = tf.function(lambda x: x + 1.0)
+
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(model(inner(x)))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables,
+                                      strict=True))
+        return loss
+    losses = tf.function(lambda x: strategy.run(step, (x,)))(parts(strategy, lambda n: tf.fill([1, 2], float(n))))
+    assert [float(v) for v in losses.values] == [4.0 * (n + 1) for n in range(COUNT)]
+    kernel, bias = model.get_weights()
+    assert kernel.tolist() == [[1 - 0.5 * 6.0] * 2] * 2 and bias.tolist() == [-0.5 * COUNT] * 2

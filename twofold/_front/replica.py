@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-__all__ = ["Replica", "alike", "assigning_alike", "here", "scope"]
+__all__ = ["Replica", "alike", "assigning_alike", "here", "own", "reading_own", "scope"]
 
 
 class Replica(NamedTuple):
@@ -24,6 +24,8 @@ here: ContextVar[Replica] = ContextVar("replica", default=Replica(0, 1))  # noqa
 scope: ContextVar[Any] = ContextVar("strategy_scope", default=None)
 #: see `assigning_alike`
 alike: ContextVar[bool] = ContextVar("assigned_alike", default=False)
+#: see `reading_own`
+own: ContextVar[bool] = ContextVar("read_own", default=False)
 
 
 def assigning_alike() -> AbstractContextManager[None]:
@@ -42,3 +44,14 @@ def _assigning_alike() -> Iterator[None]:
 
 
 _ALONE = nullcontext()
+
+
+@contextmanager
+def reading_own() -> Iterator[None]:
+    """A block, or a function, that one process may run without the others: what it reads outside of replicas is joined
+    over those of this process alone."""
+    token = own.set(True)
+    try:
+        yield
+    finally:
+        own.reset(token)

@@ -152,15 +152,16 @@ class Generator(Trackable):
 
     def reset(self, state: Any) -> None:
         """Takes a state that this or another generator had."""
-        self._state_var.assign(tensor(state, dt.int64))
+        with replica.assigning_alike():
+            self._state_var.assign(tensor(state, dt.int64))
 
     def reset_from_seed(self, seed: Any) -> None:
         """Goes to the start of the stream that the seed decides."""
-        self._state_var.assign(_seeded(seed))
+        self.reset(_seeded(seed))
 
     def reset_from_key_counter(self, key: Any, counter: Any) -> None:
         """Goes to this key and counter."""
-        self._state_var.assign(Generator.from_key_counter(key, counter).state)
+        self.reset(Generator.from_key_counter(key, counter).state)
 
     def skip(self, delta: Any) -> Any:
         """Moves the stream on by `delta` blocks and returns the state before."""
@@ -170,7 +171,8 @@ class Generator(Trackable):
         def moved(state: Any) -> Any:
             before[:] = [state]
             return ops.random_skip(state, blocks)
-        self._state_var._change(moved)
+        with replica.assigning_alike():
+            self._state_var._change(moved)
         return ops.identity(before[0])
 
     def split(self, count: int = 1) -> list[Generator]:

@@ -10,7 +10,7 @@ from twofold._front import iteration as engine
 from ._node import INFINITE, UNKNOWN, Node, Selection, check, number
 from ._stream import Draws, Orders, Stream
 
-__all__ = ["Repeat", "Shard", "Shuffle", "Skip", "Take"]
+__all__ = ["HINT", "Repeat", "Shard", "Shuffle", "Skip", "Take"]
 
 
 class Take(Selection):
@@ -117,6 +117,9 @@ class _Skipped(Stream):
         self.input.load(state[1])
 
 
+HINT = -1  # a shard that `tf.distribute` fills in
+
+
 class Shard(Selection):
     """Every `count`-th element from number `index` on."""
 
@@ -125,18 +128,20 @@ class Shard(Selection):
     def __init__(self, source: Node, count: Any, index: Any) -> None:
         super().__init__(source)
         self.count, self.index = number(count, "num_shards"), number(index, "index")
-        if not engine.is_symbolic(self.count):
+        if not engine.is_symbolic(self.count) and not self.count == self.index == HINT:
             check(self.count > 0, f"Number of shards must be greater than zero (currently num_shards = {self.count}).")
             check(engine.is_symbolic(self.index) or 0 <= self.index < self.count,
                   f"Index must be between 0 and {self.count - 1} (currently index = {self.index}).")
 
     def cardinality(self) -> int:
         n = self.source.cardinality()
-        if n < 0 or engine.is_symbolic(self.count) or engine.is_symbolic(self.index):
+        if n < 0 or engine.is_symbolic(self.count) or engine.is_symbolic(self.index) or self.count == HINT:
             return n if n < 0 else UNKNOWN
         return n // self.count + (self.index < n % self.count)
 
     def select(self, start: Callable[[], Stream]) -> Stream:
+        if self.count == self.index == HINT:  # one worker reads all
+            return start()
         check(self.count > 0 and 0 <= self.index < self.count,
               f"Index must be between 0 and {self.count - 1} (currently index = {self.index}).")
         return _Sharded(start(), self.count, self.index)

@@ -19,19 +19,21 @@ from ._devices import OnDevice
 from ._files import matching_files
 from ._node import INFINITE as INFINITE_CARDINALITY
 from ._node import UNKNOWN as UNKNOWN_CARDINALITY
+from ._order import HINT as SHARD_HINT
 from ._parallel import AUTOTUNE
 from ._records import compression_of
+from ._sharding import AutoShardPolicy
 from .dataset import Dataset
 from .iterator import Optional
 from .options import AutotuneOptions, DistributeOptions, OptimizationOptions, ThreadingOptions
 
-__all__ = ["AUTOTUNE", "AutotuneOptions", "Counter", "CsvDataset", "DistributeOptions", "INFINITE_CARDINALITY",
-           "OptimizationOptions", "Optional", "RandomDataset", "ThreadingOptions", "UNKNOWN_CARDINALITY",
-           "assert_cardinality", "bucket_by_sequence_length", "cardinality", "choose_from_datasets", "copy_to_device",
-           "enumerate_dataset", "get_next_as_optional", "get_single_element", "get_structure", "group_by_window",
-           "ignore_errors", "make_csv_dataset", "map_and_batch", "parallel_interleave", "prefetch_to_device",
-           "rejection_resample", "sample_from_datasets", "scan", "shuffle_and_repeat", "take_while",
-           "unbatch", "unique"]
+__all__ = ["AUTOTUNE", "AutoShardPolicy", "AutotuneOptions", "Counter", "CsvDataset", "DistributeOptions",
+           "INFINITE_CARDINALITY", "OptimizationOptions", "Optional", "RandomDataset", "SHARD_HINT",
+           "ThreadingOptions", "UNKNOWN_CARDINALITY", "assert_cardinality", "bucket_by_sequence_length", "cardinality",
+           "choose_from_datasets", "copy_to_device", "enumerate_dataset", "get_next_as_optional", "get_single_element",
+           "get_structure", "group_by_window", "ignore_errors", "make_csv_dataset", "map_and_batch",
+           "parallel_interleave", "prefetch_to_device", "rejection_resample", "sample_from_datasets", "scan",
+           "shuffle_and_repeat", "take_while", "unbatch", "unique"]
 
 
 @engine.guarded

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._parallel import cores
+from ._sharding import AutoShardPolicy
 from ._stream import Run
 
 __all__ = ["AutotuneOptions", "DistributeOptions", "Options", "OptimizationOptions", "ThreadingOptions"]
@@ -70,14 +71,26 @@ class AutotuneOptions(_Settings):
 
 
 class DistributeOptions(_Settings):
-    """How data are shared among devices; TensorFlow's names, accepted without effect.
+    """How workers share data: `auto_shard_policy`, a `tf.data.experimental.AutoShardPolicy`.
+
+    `num_devices` is accepted, without effect.
 
     >>> import twofold as tf
-    >>> tf.data.Options().experimental_distribute.num_devices is None
+    >>> options = tf.data.Options()
+    >>> options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    >>> options.experimental_distribute.num_devices is None
     True
     """
 
+    auto_shard_policy: AutoShardPolicy | None
+
     _names = ("auto_shard_policy", "num_devices")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "auto_shard_policy" and value is not None and not isinstance(value, AutoShardPolicy):
+            raise TypeError(f'Property "auto_shard_policy" must be a tf.data.experimental.AutoShardPolicy; got '
+                            f"{value!r}.")
+        super().__setattr__(name, value)
 
 
 class OptimizationOptions(_Settings):

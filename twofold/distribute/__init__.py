@@ -9,7 +9,7 @@ from twofold._front.namespace import publish
 
 from . import cluster_resolver, experimental
 from ._context import get_replica_context, get_strategy, has_strategy, in_cross_replica_context
-from ._datasets import DistributedDataset, InputContext, InputOptions
+from ._datasets import DistributedDataset, DistributedIterator, InputContext, InputOptions
 from ._replica import ReplicaContext
 from ._strategy import (
     MirroredStrategy,
@@ -20,13 +20,21 @@ from ._strategy import (
     StrategyExtended,
     experimental_set_strategy,
 )
-from ._values import DistributedValues, ReduceOp
+from ._values import (
+    CrossDeviceOps,
+    DistributedValues,
+    HierarchicalCopyAllReduce,
+    NcclAllReduce,
+    ReduceOp,
+    ReductionToOneDevice,
+)
 from .experimental import ParameterServerStrategy, TPUStrategy
 
-__all__ = ["DistributedDataset", "DistributedValues", "InputContext", "InputOptions", "MirroredStrategy",
-           "MultiWorkerMirroredStrategy",
-           "OneDeviceStrategy", "ParameterServerStrategy", "ReduceOp", "ReplicaContext", "RunOptions", "Strategy",
-           "StrategyExtended", "TPUStrategy", "cluster_resolver", "experimental", "experimental_set_strategy",
-           "get_replica_context", "get_strategy", "has_strategy", "in_cross_replica_context"]
+__all__ = ["CrossDeviceOps", "DistributedDataset", "DistributedIterator", "DistributedValues",
+           "HierarchicalCopyAllReduce", "InputContext", "InputOptions", "MirroredStrategy",
+           "MultiWorkerMirroredStrategy", "NcclAllReduce", "OneDeviceStrategy", "ParameterServerStrategy", "ReduceOp",
+           "ReductionToOneDevice", "ReplicaContext", "RunOptions", "Strategy", "StrategyExtended", "TPUStrategy",
+           "cluster_resolver", "experimental", "experimental_set_strategy", "get_replica_context", "get_strategy",
+           "has_strategy", "in_cross_replica_context"]
 
 publish(__name__)

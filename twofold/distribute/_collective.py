@@ -354,6 +354,7 @@ def run_replicas(calls: Sequence[Callable[[], Any]], meeting: Any) -> list[Any]:
                for n, call in enumerate(calls)]
     for thread in threads:
         thread.start()
+    meeting.wait()
     for thread in threads:
         thread.join()
     if meeting.error is not None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-from twofold._front.together import locks
+from twofold._front.together import locks, making
 
 __all__ = ["Left", "Meeting", "Place", "get_replica_context", "get_strategy", "has_strategy",
            "in_cross_replica_context"]
@@ -28,7 +28,7 @@ class Meeting:
     """Where the replicas of a process exchange values: each comes with one, and gets what is made of all.
 
     While a function is traced replicas run in turns, since a trace is no place for several threads: one goes on until
-    it comes to a meeting, or ends, and then the next.
+    it comes to a meeting, or ends, and then the next. The lock of traces goes with the turn.
 
     Args:
         count: how many replicas there are.
@@ -38,9 +38,9 @@ class Meeting:
     def __init__(self, count: int, trace: Any) -> None:
         self.trace = trace
         self._values: list[Any] = [None] * count
-        self._turn = locks.Condition()
+        self._turn = locks.Condition(None if trace is None else making)
         self._next = -1 if trace is None else 0
-        self._count, self._here, self._round = count, 0, 0
+        self._count, self._here, self._round, self._done = count, 0, 0, 0
         self._result: Any = None
         self._begun = [0] * count  # how many exchanges each replica has begun
         self._open: dict[int, _Exchange] = {}  # those that not all have begun, by number
@@ -51,6 +51,8 @@ class Meeting:
         """Waits for a replica's first turn."""
         with self._turn:
             self._turn.wait_for(lambda: self._next in (-1, number) or self.error is not None)
+            if self.trace is not None:
+                self._turn.acquire()  # until the end
             self._fail()
 
     def join(self, number: int, value: Any, combine: Callable[[list[Any]], Any]) -> Any:
@@ -132,7 +134,15 @@ class Meeting:
                 self._next = number + 1
             self._ended = number
             self._nobody_missing()
+            self._done += 1
             self._turn.notify_all()
+            if self.trace is not None:
+                self._turn.release()
+
+    def wait(self) -> None:
+        """Waits for the end of all replicas."""
+        with self._turn:
+            self._turn.wait_for(lambda: self._done == self._count)
 
     def _nobody_missing(self) -> None:
         """Fails where a replica has ended for which others wait."""

@@ -1,7 +1,8 @@
 """How data are shared out: batches are split along their first axis, a part for each replica.
 
 Each process reads what it is given, and takes its rows of each batch, so that all of them together see the batches
-that one process would see.
+that one process would see. Or it reads files, or elements, of its own (`AutoShardPolicy`); batches are as many rows of
+all processes together then, too, and who comes to the end first goes on with batches without rows.
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import twofold as tf
+from twofold.data import _sharding as sharding
+from twofold.data._node import INFINITE, UNKNOWN, Node
+from twofold.data._sharding import AutoShardPolicy
+from twofold.data._stream import Stream
 from twofold.ir import nest
 from twofold.runtime import random as streams
 
@@ -97,20 +102,140 @@ def part_of(batch: Any, replica: int, count: int) -> Any:
 
 
 def distributed(strategy: Any, dataset: Any) -> Any:
-    """A dataset of batches as one of parts for this process's replicas."""
-    count, local = strategy.num_replicas_in_sync, len(strategy._devices)
-    first = strategy._group.rank * local
+    """A dataset of batches as one of parts for this process's replicas, by the dataset's `AutoShardPolicy`."""
+    local = len(strategy._devices)
+    own = of_process(strategy, dataset)
+    if own is not None:
+        return own if local == 1 else DistributedDataset(own, lambda batch: [part_of(batch, n, local)
+                                                                             for n in range(local)])
+    count, first = strategy.num_replicas_in_sync, strategy._group.rank * local
     if local == 1:
-        return dataset.map(lambda *batch: part_of(batch[0] if len(batch) == 1 else batch, first, count))
+        return _marked(dataset.map(lambda *batch: part_of(batch[0] if len(batch) == 1 else batch, first, count)))
     return DistributedDataset(dataset, lambda batch: [part_of(batch, first + n, count) for n in range(local)])
+
+
+def of_process(strategy: Any, dataset: Any) -> Any:
+    """A dataset of batches as one of batches for this process's replicas together, of whose files or elements it reads
+    its own; None where all processes read the same, and take their rows of each batch.
+
+    Raises:
+        ValueError: the dataset cannot be shared in the way that its `AutoShardPolicy` says.
+    """
+    group, local = strategy._group, len(strategy._devices)
+    policy = dataset.options().experimental_distribute.auto_shard_policy or AutoShardPolicy.AUTO
+    if group.size == 1 or policy is AutoShardPolicy.DATA:
+        return None
+    node = dataset._node
+    rows = sharding.batch_size_of(node)
+    own = 0 if rows is None else bounds(rows, group.rank, group.size)[1] - bounds(rows, group.rank, group.size)[0]
+    try:
+        if policy in (AutoShardPolicy.AUTO, AutoShardPolicy.FILE):
+            node = sharding.by_files(node, group.size, group.rank)
+        elif policy is AutoShardPolicy.HINT:
+            node = sharding.by_hints(node, group.size, group.rank)
+        if rows is None:
+            raise sharding.NotByFile("nothing tells how many rows its batches have")
+        if rows < group.size * local:
+            raise sharding.NotByFile(f"batches of {rows} rows are too few for {group.size * local} replicas")
+    except sharding.NotByFile as error:
+        if policy is AutoShardPolicy.AUTO:
+            return None
+        raise ValueError(f"AutoShardPolicy.{policy.name}: the dataset cannot be shared: {error}.") from None
+    return together(strategy, tf.data.Dataset(node, dataset.options()).rebatch(own))
+
+
+def together(strategy: Any, dataset: Any) -> Any:
+    """A dataset of this process's own that ends when those of all processes have: it goes on with batches without
+    rows."""
+    if strategy._group.size == 1:
+        return dataset
+    return _marked(tf.data.Dataset(Together(dataset._node, strategy._group), dataset.options()))
+
+
+def _marked(dataset: Any) -> Any:
+    """A dataset that is marked as this process's part."""
+    dataset._is_part = True
+    return dataset
+
+
+def is_part(dataset: Any) -> bool:
+    """Whether a dataset is this process's part of one already."""
+    return isinstance(dataset, DistributedDataset) or getattr(dataset, "_is_part", False)
 
 
 def per_replica(strategy: Any, dataset: Any) -> Any:
     """A dataset of batches for a replica each as one of parts for this process's replicas."""
-    if len(strategy._devices) == 1:
-        return dataset
-    return DistributedDataset(dataset.batch(len(strategy._devices), drop_remainder=True), lambda batch: [
-        nest.map_structure(lambda leaf, n=n: leaf[n], batch) for n in range(len(strategy._devices))])
+    local = len(strategy._devices)
+    if local == 1:
+        return together(strategy, dataset)
+    return DistributedDataset(together(strategy, dataset.batch(local, drop_remainder=True)), lambda batch: [
+        nest.map_structure(lambda leaf, n=n: leaf[n] if len(leaf) else leaf, batch) for n in range(local)])
+
+
+class Together(Node):
+    """Batches, and then ones without rows, until all processes have come to their end.
+
+    Args:
+        source: this process's batches.
+        group: the processes.
+    """
+
+    name = "Together"
+
+    def __init__(self, source: Node, group: Group) -> None:
+        self.source, self.group = source, group
+        self.form = source.form.map_specs(_any_rows)
+
+    def cardinality(self) -> int:
+        n = self.source.cardinality()
+        return n if n == INFINITE else UNKNOWN
+
+    def start(self, run: Any) -> Any:
+        return _Ending(self, self.source.start(run))
+
+
+def _any_rows(spec: Any) -> Any:
+    shape = getattr(spec, "shape", None)
+    return tf.TensorSpec([None, *shape[1:]], spec.dtype) if shape is not None and shape.rank else spec
+
+
+class _Ending(Stream):
+    """See `Together`. Where all know how many batches they have, processes tell one another once; else at each."""
+
+    def __init__(self, node: Together, input_: Any) -> None:
+        self.node, self.input = node, input_
+        self.last: Any = None
+        self.at, self.ended = 0, False
+        counts = np.concatenate(node.group.gather(np.array([node.source.cardinality()])))
+        self.end: int | None = int(counts.max()) if (counts >= 0).all() else None
+        self.endless = bool((counts == INFINITE).all())
+
+    def next(self) -> Any:
+        item = None if self.ended else self.input.next()
+        self.ended = item is None
+        self.last = item if item is not None else self.last
+        if not self.endless and not self._goes_on():
+            return None
+        self.at += 1
+        return self._without_rows() if item is None else item
+
+    def _goes_on(self) -> bool:
+        if self.end is not None:
+            return self.at < self.end
+        return bool(self.node.group.sum(np.array([[not self.ended]], np.int64), np.add)[0])
+
+    def _without_rows(self) -> Any:
+        if self.last is not None:
+            return tuple([x[:0] if x.ndim else x for x in self.last])
+        return tuple([np.zeros([0 if not n else d or 1 for n, d in enumerate(spec.shape)], spec.dtype.as_numpy_dtype)
+                      for spec in self.node.form.flat])
+
+    def save(self) -> Any:
+        return [self.at, self.ended, self.input.save()]
+
+    def load(self, state: Any) -> None:
+        self.at, self.ended = state[:2]
+        self.input.load(state[2])
 
 
 class DistributedDataset:
@@ -124,9 +249,22 @@ class DistributedDataset:
     def __init__(self, dataset: Any, split: Any) -> None:
         self._dataset, self._split = dataset, split
 
-    def __iter__(self) -> Any:
-        for element in self._dataset:
-            yield nest.map_structure(lambda *leaves: PerReplica(leaves), *self._split(element))
+    def __iter__(self) -> DistributedIterator:
+        return DistributedIterator(iter(self._dataset), self._split)
+
+    def __staged_sequence__(self) -> Any:
+        return _staged(self._dataset, self._split)
+
+    def __trace_token__(self) -> tuple[Any, Any]:
+        form, token = self._dataset.__trace_token__()
+        return (form, self._split), token
+
+    def __with_trace_token__(self, token: Any) -> DistributedDataset:
+        return DistributedDataset(self._dataset.__with_trace_token__(token), self._split)
+
+    def parts(self) -> Any:
+        """The same, with a list of the parts in place of each element."""
+        return _PartsOf(self)
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -134,6 +272,66 @@ class DistributedDataset:
     def cardinality(self) -> Any:
         """How many elements there are; see `tf.data.Dataset.cardinality`."""
         return self._dataset.cardinality()
+
+
+class DistributedIterator:
+    """What `iter` gives of a distributed dataset: elements with a part for each replica of this process.
+
+    Args:
+        iterator: of elements for all of them.
+        split: gives the parts of an element.
+    """
+
+    def __init__(self, iterator: Any, split: Any) -> None:
+        self._iterator, self._split = iterator, split
+
+    def __iter__(self) -> DistributedIterator:
+        return self
+
+    def __next__(self) -> Any:
+        return _of_replicas(self._split(next(self._iterator)))
+
+    def get_next(self) -> Any:
+        """The next element.
+
+        Raises:
+            OutOfRangeError: there is none.
+        """
+        return _of_replicas(self._split(self._iterator.get_next()))
+
+    def __staged_sequence__(self) -> Any:
+        return _staged(self._iterator, self._split)
+
+    def __trace_token__(self) -> tuple[Any, Any]:
+        form, token = self._iterator.__trace_token__()
+        return (form, self._split), token
+
+    def __with_trace_token__(self, token: Any) -> DistributedIterator:
+        return DistributedIterator(self._iterator.__with_trace_token__(token), self._split)
+
+
+def _of_replicas(parts: Any) -> Any:
+    """The parts of an element as one structure."""
+    return nest.map_structure(lambda *leaves: PerReplica(leaves), *parts)
+
+
+def _staged(source: Any, split: Any) -> Any:
+    """The elements of a dataset or an iterator, with their parts, for a loop in a traced function."""
+    elements = source.__staged_sequence__()
+    whole = elements.pack
+    elements.pack = lambda leaves: _of_replicas(split(whole(leaves)))
+    return elements
+
+
+class _PartsOf:
+    """See `DistributedDataset.parts`."""
+
+    def __init__(self, dataset: DistributedDataset) -> None:
+        self._of = dataset
+        self.cardinality = dataset.cardinality
+
+    def __iter__(self) -> Any:
+        return map(self._of._split, self._of._dataset)
 
 
 def share_randomness(group: Group) -> None:

@@ -11,6 +11,8 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 import twofold as tf
 from twofold._front import replica
 from twofold._front.api import staged, tensor
@@ -85,10 +87,7 @@ class Strategy:
     @property
     def cluster_resolver(self) -> Any:
         """What tells the processes and this one's place among them; None where there is one process."""
-        if self._group.size == 1:
-            return None
-        from .cluster_resolver import MpiClusterResolver
-        return MpiClusterResolver(self._group)
+        return None
 
     def _replica(self, number: int, meeting: Meeting | None) -> ReplicaContext:
         """The context of a replica of this process."""
@@ -121,10 +120,10 @@ class Strategy:
         if self._group.size > 1:
             with tf.init_scope():
                 variable.assign(tensor(self._group.broadcast(variable.numpy()), variable.dtype))
-        if len(self._devices) == 1:
+        if self.num_replicas_in_sync == 1:
             return variable
         return _variables.copied(variable, lambda initial_value: make(**{**kwargs, "initial_value": initial_value}),
-                                 len(self._devices), kwargs.get("synchronization"), kwargs.get("aggregation"))
+                                 self, kwargs.get("synchronization"), kwargs.get("aggregation"))
 
     def run(self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None, options: Any = None) -> Any:
         """Calls a function for each replica, with that replica's part of the arguments.
@@ -226,7 +225,8 @@ class Strategy:
         """A dataset of batches for all replicas together, whose elements are parts for this process's replicas.
 
         Args:
-            dataset: of batches; each is split along the first axis as evenly as can be.
+            dataset: of batches, which are those of all replicas together; its `AutoShardPolicy` says which process
+                reads what.
             options: `tf.distribute.InputOptions`, without effect.
         Returns:
             An iterable whose elements `run` takes as arguments.
@@ -453,22 +453,48 @@ class MirroredStrategy(Strategy):
         super().__init__(devices)
 
 
-class MultiWorkerMirroredStrategy(Strategy):
-    """One replica in each of several processes, which MPI connects: `mpiexec -n 4 python train.py`.
+def _check_alike(group: transport.Group, devices: int) -> None:
+    """Raises ValueError where processes have different numbers of replicas."""
+    counts = np.concatenate(group.gather(np.array([devices]))).tolist()
+    if len(set(counts)) > 1:
+        raise ValueError(f"All processes must have as many devices; their numbers are {counts}.")
 
-    Each process runs the same program. Variables that are made in the scope begin with the first process's values;
-    gradients are summed over all, so that they stay equal. Without `mpiexec` there is one replica.
+
+class MultiWorkerMirroredStrategy(Strategy):
+    """One replica in each of several processes, which MPI connects; several, where the process has several CPUs
+    (`tf.config.set_logical_device_configuration` makes several of one).
+
+    Each process runs the same program. Either `mpiexec -n 4 python train.py` starts all of them, or their user starts
+    each, with the environment variable `TF_CONFIG` that names all and says which it is. Variables that are made in the
+    scope begin with the first process's values; gradients are summed over all, so that they stay equal. Without
+    `mpiexec` and `TF_CONFIG` there is one replica.
 
     Args:
-        cluster_resolver: accepted, without effect: MPI knows the processes.
-        communication_options: `tf.distribute.experimental.CommunicationOptions`, of which `bytes_per_pack` counts.
+        cluster_resolver: what names the processes; by default `TFConfigClusterResolver`. Where `mpiexec` has started
+            them, MPI knows them.
+        communication_options: `tf.distribute.experimental.CommunicationOptions`, of which `bytes_per_pack` and
+            `timeout_seconds` count.
     Raises:
         ImportError: there is no mpi4py (`pip install 'twofold[mpi]'`).
+        ValueError: what names the processes makes no sense.
+        DeadlineExceededError: not all of them have come in time.
+        FailedPreconditionError: they contradict each other.
+        UnavailableError: the first one's address cannot be used, or it was lost.
     """
 
     def __init__(self, cluster_resolver: Any = None, communication_options: Any = None) -> None:
-        del cluster_resolver
-        super().__init__(["/cpu:0"], line.of(transport.world()))
+        from .cluster_resolver import MpiClusterResolver, TFConfigClusterResolver
+        resolver = TFConfigClusterResolver() if cluster_resolver is None else cluster_resolver
+        group = transport.world(resolver, getattr(communication_options, "timeout_seconds", None))
+        self._resolver = MpiClusterResolver(group) if group.launched else resolver
+        devices = [device.name for device in tf.config.list_logical_devices("CPU")]
+        super().__init__(devices if len(devices) > 1 else ["/cpu:0"], line.of(group))
         self._pack = getattr(communication_options, "bytes_per_pack", 0) or self._pack
-        if self._group.size > 1:
-            datasets.share_randomness(self._group)
+        if group.size > 1:
+            _check_alike(group, len(devices))
+            datasets.share_randomness(group)
+
+    @property
+    def cluster_resolver(self) -> Any:
+        """What tells the processes and this one's place among them."""
+        return self._resolver

@@ -20,7 +20,9 @@ import numpy as np
 
 from twofold._front.together import locks
 
-__all__ = ["Group", "MpiGroup", "alone", "world"]
+from . import _connecting as connecting
+
+__all__ = ["Group", "MpiGroup", "Turns", "alone", "world"]
 
 _SMALL = 1 << 15  # bytes of a pack that each process gets from all others: one exchange is quicker than two
 _SOON = 100  # looks, of a microsecond or less each where nobody else wants the processor
@@ -36,10 +38,11 @@ class Group:
     Attributes:
         rank: the number of this process, from 0.
         size: how many there are.
+        launched: whether a launcher has started them, which knows them.
         concurrent: whether a thread may make exchanges while others are at work.
     """
 
-    rank, size = 0, 1
+    rank, size, launched = 0, 1, False
     concurrent = False
 
     def sum(self, rows: np.ndarray, add: Add) -> np.ndarray:
@@ -80,12 +83,16 @@ class MpiGroup(Group):
 
     Args:
         communicator: of `mpi4py.MPI`.
+        members: the processes, as this one is told of them.
+        launched: see `Group`.
     """
 
-    def __init__(self, communicator: Any) -> None:
-        self._comm = communicator.Dup()
+    def __init__(self, communicator: Any, members: connecting.Members | None = None, launched: bool = True) -> None:
+        self._comm, self._members = communicator.Dup(), members
         self.rank, self.size = communicator.Get_rank(), communicator.Get_size()
-        self._lock = locks.RLock()
+        self._lock, self.launched = Turns(), launched
+        if members is not None:
+            members.exchange = self._lock.current
         self.concurrent = _takes_threads()
 
     def sum(self, rows: np.ndarray, add: Add) -> np.ndarray:
@@ -150,9 +157,34 @@ class MpiGroup(Group):
             texts: list[str] = self._comm.allgather(text)
             return texts
 
-    def end_job(self) -> None:
-        """Ends all processes at once."""
-        self._comm.Abort(1)
+    def end_job(self, error: BaseException) -> None:
+        """Ends all processes at once, for an error of this one."""
+        if self._members is not None:
+            self._members.fail(error)
+        if self.launched:
+            self._comm.Abort(1)
+        os._exit(1)
+
+
+class Turns:
+    """A lock that exchanges take one after another, and that tells which is in progress."""
+
+    def __init__(self) -> None:
+        self._lock = locks.RLock()
+        self._number = self._depth = 0
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._number += 1
+        self._depth += 1
+
+    def __exit__(self, *exc: object) -> None:
+        self._depth -= 1
+        self._lock.release()
+
+    def current(self) -> int | None:
+        """The number of the exchange in progress; None where there is none."""
+        return self._number if self._depth else None
 
 
 def _finish(request: Any, is_urgent: Callable[[], bool] = lambda: True) -> None:
@@ -179,25 +211,44 @@ def _bytes(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1).view(np.uint8) if array.size else np.empty(0, np.uint8)
 
 
-@functools.cache
-def world() -> Group:
-    """All processes that `mpiexec` has started, or this one alone.
+def world(resolver: Any, patience: float | None = None) -> Group:
+    """All processes of this program: those that `mpiexec` has started, or that a resolver names; or this one alone.
 
     An error that ends one of them ends all: the others would wait for it.
 
+    Args:
+        resolver: a `tf.distribute.cluster_resolver.ClusterResolver`, which counts where no launcher of MPI's does.
+        patience: seconds to wait for the others; None for the usual.
     Raises:
         ImportError: there is no mpi4py.
+        OpError: not all processes come, or not as one program.
+        ValueError: the cluster is none.
     """
+    with _making:
+        if not _made:
+            group = _world(connecting.cluster_of(resolver), patience)
+            if group is alone:
+                return alone
+            _made.append(group)
+        return _made[0]
+
+
+def _world(cluster: connecting.Cluster | None, patience: float | None) -> Group:
     try:
+        members = None if cluster is None else connecting.connect(cluster, patience)
         from mpi4py import MPI
     except ImportError as error:
         raise ImportError("Programs of several processes need mpi4py, and an MPI library: pip install 'twofold[mpi]'."
                           ) from error
     if MPI.COMM_WORLD.Get_size() == 1:
         return alone
-    group = MpiGroup(MPI.COMM_WORLD)
+    group = MpiGroup(MPI.COMM_WORLD, members or connecting.look_after(MPI), members is None)
     _end_all_on_errors(group)
     return group
+
+
+_made: list[Group] = []
+_making = locks.RLock()
 
 
 def _end_all_on_errors(group: MpiGroup) -> None:
@@ -211,5 +262,5 @@ def _end_all_on_errors(group: MpiGroup) -> None:
                              "the job.\n")
             sys.stderr.flush()
         finally:
-            group.end_job()
+            group.end_job(error)
     sys.excepthook = ended

@@ -11,7 +11,8 @@ from typing import Any
 
 import twofold as tf
 
-__all__ = ["DistributedValues", "PerReplica", "ReduceOp"]
+__all__ = ["CrossDeviceOps", "DistributedValues", "HierarchicalCopyAllReduce", "NcclAllReduce", "PerReplica",
+           "ReduceOp", "ReductionToOneDevice"]
 
 
 class ReduceOp(enum.Enum):
@@ -39,6 +40,36 @@ class ReduceOp(enum.Enum):
         return known[aggregation]
 
 
+class CrossDeviceOps:
+    """How replicas of a process exchange values, for `MirroredStrategy`; all ways are one here."""
+
+
+class ReductionToOneDevice(CrossDeviceOps):
+    """Accepted, without effect: sums are taken in the order of the replicas in any case.
+
+    Args:
+        reduce_to_device, accumulation_fn: without effect.
+    """
+
+    def __init__(self, reduce_to_device: Any = None, accumulation_fn: Any = None) -> None:
+        del reduce_to_device, accumulation_fn
+
+
+class HierarchicalCopyAllReduce(CrossDeviceOps):
+    """Accepted, without effect: sums are taken in the order of the replicas in any case.
+
+    Args:
+        num_packs: without effect.
+    """
+
+    def __init__(self, num_packs: int = 1) -> None:
+        del num_packs
+
+
+class NcclAllReduce(HierarchicalCopyAllReduce):
+    """Accepted, without effect: sums are taken in the order of the replicas in any case."""
+
+
 class DistributedValues:
     """The base of values that have a part for each replica of this process."""
 
@@ -57,6 +88,9 @@ class PerReplica(DistributedValues):
     def values(self) -> tuple[Any, ...]:
         """The replicas' values in order."""
         return self._values
+
+    def __trace_parts__(self) -> tuple[Any, ...]:
+        return self._values  # which traced functions take and give as tensors
 
     def __repr__(self) -> str:
         lines = ",\n".join(f"  {n}: {value!r}" for n, value in enumerate(self._values))

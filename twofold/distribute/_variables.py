@@ -1,8 +1,9 @@
-"""Variables of strategies with several replicas in one process: a copy for each, which assignments keep equal.
+"""Variables of strategies with several replicas: a copy for each, which assignments keep equal.
 
-In a replica a variable is that replica's copy, to ops, tapes and traces. Outside it is the first one's; one that is
-synchronised when it is read (`tf.VariableSynchronization.ON_READ`), such as what a metric counts, is there the sum or
-the mean of all. What is assigned outside is assigned to all.
+In a replica a variable is that replica's copy, to ops, tapes and traces. Outside it is that of the process's first
+one; one that is synchronised when it is read (`tf.VariableSynchronization.ON_READ`), such as what a metric counts, is
+there the sum or the mean of all replicas of all processes, which all must read it then. What is assigned outside is
+assigned to all.
 """
 
 from __future__ import annotations
@@ -17,28 +18,32 @@ from twofold.eager import convert, record
 from twofold.eager.variable import Variable, created
 from twofold.ir import ops
 
+from . import _collective as collective
 from ._context import _place
+from ._values import ReduceOp
 
 __all__ = ["MirroredVariable", "copied"]
 
 _SUM, _MEAN = tf.VariableAggregation.SUM, tf.VariableAggregation.MEAN
 
 
-def copied(variable: Variable, make: Callable[..., Variable], count: int, synchronization: Any,
+def copied(variable: Variable, make: Callable[..., Variable], strategy: Any, synchronization: Any,
            aggregation: Any) -> Variable:
-    """A variable with a copy for each of `count` replicas, itself for the first.
+    """A variable with a copy for each replica of this process, itself for the first.
 
     Args:
         make: makes a variable of an initial value.
+        strategy: whose replicas they are.
         synchronization, aggregation: as `tf.Variable` takes them.
     """
     token = created.set(())  # who keeps variables keeps this one
     try:
         with tf.init_scope():
-            others = [make(initial_value=tf.identity(variable._value)) for _ in range(count - 1)]
+            others = [make(initial_value=tf.identity(variable._value)) for _ in strategy._devices[1:]]
     finally:
         created.reset(token)
-    vars(variable).update(_others=others, _on_read=synchronization is tf.VariableSynchronization.ON_READ,
+    on_read = synchronization is tf.VariableSynchronization.ON_READ
+    vars(variable).update(_strategy=strategy, _others=others, _on_read=on_read,
                           _aggregation=aggregation or tf.VariableAggregation.NONE)
     variable.__class__ = _mirrored(type(variable))
     return variable
@@ -50,6 +55,7 @@ class MirroredVariable(Variable):
 
     __slots__ = ()
 
+    _strategy: Any
     _others: list[Variable]
     _on_read: bool
     _aggregation: Any
@@ -81,6 +87,9 @@ class MirroredVariable(Variable):
         """What the values of all replicas are together."""
         if self._aggregation not in (_SUM, _MEAN):
             return values[0]
+        if self._strategy._group.size > 1 and not replica.own.get():
+            return collective.reduced(self._strategy, [[value] for value in values], (
+                ReduceOp.from_variable_aggregation(self._aggregation)))[0]
         total = functools.reduce(ops.add, values)
         return total if self._aggregation is _SUM else total / tf.constant(len(values), total.dtype)
 
@@ -101,7 +110,7 @@ class MirroredVariable(Variable):
     def _set_all(self, value: Any) -> Any:
         """An assignment outside of replicas: of a sum the first has all."""
         others = tf.zeros_like(value) if self._on_read and self._aggregation is _SUM else value
-        super()._set(value)
+        super()._set(value if self._strategy._group.rank == 0 else others)
         for copy in self._others:
             copy._set(others)
         return self

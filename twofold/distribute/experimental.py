@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from typing import Any
 
 from twofold._front.namespace import publish
 from twofold.ir.errors import UnimplementedError
 
-from ._strategy import MultiWorkerMirroredStrategy, ValueContext
+from ._strategy import MirroredStrategy, MultiWorkerMirroredStrategy, ValueContext
 
-__all__ = ["CollectiveCommunication", "CommunicationImplementation", "CommunicationOptions",
+__all__ = ["CentralStorageStrategy", "CollectiveCommunication", "CommunicationImplementation", "CommunicationOptions",
            "MultiWorkerMirroredStrategy", "ParameterServerStrategy", "TPUStrategy", "ValueContext"]
 
 
@@ -30,7 +31,7 @@ class CommunicationOptions:
 
     Args:
         bytes_per_pack: values are exchanged together up to so many bytes; 0 for what the strategy says, or 4 MB.
-        timeout_seconds: accepted, without effect.
+        timeout_seconds: how long to wait for the processes that `TF_CONFIG` names to come; None for the usual.
         implementation: accepted, without effect.
 
     >>> import twofold as tf
@@ -44,6 +45,25 @@ class CommunicationOptions:
             raise ValueError(f"`bytes_per_pack` must be >= 0; got {bytes_per_pack}.")
         self.bytes_per_pack, self.timeout_seconds = int(bytes_per_pack), timeout_seconds
         self.implementation = CommunicationImplementation(implementation)
+
+
+class CentralStorageStrategy(MirroredStrategy):
+    """One replica on each of several devices of this process, as `MirroredStrategy`, with the same results.
+
+    In TensorFlow variables are in one place, and here each replica has a copy.
+
+    Args:
+        compute_devices: as `MirroredStrategy`'s `devices`.
+        parameter_device: accepted, without effect.
+
+    >>> import twofold as tf
+    >>> tf.distribute.experimental.CentralStorageStrategy(["/cpu:0"]).num_replicas_in_sync
+    1
+    """
+
+    def __init__(self, compute_devices: Sequence[str] | None = None, parameter_device: str | None = None) -> None:
+        del parameter_device
+        super().__init__(compute_devices)
 
 
 class ParameterServerStrategy:

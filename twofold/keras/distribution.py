@@ -19,8 +19,8 @@ from twofold._front import replica
 
 from .data_adapter import Source
 
-__all__ = ["SharedSource", "agreed", "from_chief", "is_chief", "means_of_statistics", "of_all_replicas",
-           "over_replicas", "predicted", "several", "step", "sums_of_metrics", "within"]
+__all__ = ["agreed", "from_chief", "is_chief", "means_of_statistics", "of_all_replicas", "of_process", "over_replicas",
+           "predicted", "several", "shared", "step", "sums_of_metrics", "within"]
 
 
 def several(strategy: Any) -> bool:
@@ -43,7 +43,9 @@ def from_chief(strategy: Any, make: Callable[[], Any]) -> Any:
     """What `make` gives in the first process, in all."""
     if not several(strategy):
         return make()
-    return strategy._group.broadcast(make() if is_chief(strategy) else None)
+    with replica.reading_own():
+        made = make() if is_chief(strategy) else None
+    return strategy._group.broadcast(made)
 
 
 def agreed(strategy: Any, array: np.ndarray) -> np.ndarray:
@@ -110,28 +112,56 @@ def step(model: Any, kind: str, run: Callable[[Any], Any], batch: Any) -> Any:
     return None
 
 
+def of_process(strategy: Any, x: Any) -> Any:
+    """Data of which this process reads its own files or elements, where that is how a dataset is shared."""
+    from twofold.distribute import _datasets as datasets
+    if not isinstance(x, tf.data.Dataset) or datasets.is_part(x):
+        return x
+    own = datasets.of_process(strategy, x)
+    return x if own is None else own
+
+
+def shared(strategy: Any, x: Any, source_of: Callable[[Any], Source]) -> Source:
+    """This process's part of data.
+
+    Args:
+        x: the data.
+        source_of: gives their batches.
+    """
+    from twofold.distribute import _datasets as datasets
+    if isinstance(x, datasets.DistributedDataset):
+        return SharedSource(source_of(x.parts()), strategy, lambda parts: parts)
+    count, local = strategy.num_replicas_in_sync, len(strategy._devices)
+    first = 0 if datasets.is_part(x) else strategy._group.rank * local
+    of = local if datasets.is_part(x) else count
+    return SharedSource(source_of(x), strategy, lambda batch: [
+        datasets.part_of(batch, first + n, of) for n in range(local)])
+
+
 class SharedSource(Source):
     """This process's rows of the batches of a source.
 
     Args:
-        source: gives the same batches in all processes.
+        source: gives batches.
         strategy: whose replicas share them.
+        split: gives the parts of a batch that are this process's replicas'.
     """
 
-    def __init__(self, source: Source, strategy: Any) -> None:
-        self._source, self._strategy = source, strategy
+    def __init__(self, source: Source, strategy: Any, split: Callable[[Any], list[Any]]) -> None:
+        self._source, self._strategy, self._split = source, strategy, split
         self.num_batches, self.batch_size = source.num_batches, source.batch_size
+        self._last: Any = None  # a part, with rows where there was one
         source.agree = lambda order: agreed(strategy, order)
 
     def epoch(self) -> Iterator[Any]:
         """The parts of the batches of the next epoch."""
-        from twofold.distribute import _datasets as datasets
-        count, local = self._strategy.num_replicas_in_sync, len(self._strategy._devices)
-        first = self._strategy._group.rank * local
         for batch in self._source.epoch():
-            parts = [part if rows_of(part) else Idle(datasets.part_of(batch, 0, rows_of(batch)))
-                     for n in range(local) for part in [datasets.part_of(batch, first + n, count)]]
-            yield parts[0] if local == 1 else Parts(parts)
+            parts = self._split(batch)
+            some = next((part for part in parts if rows_of(part)), None)
+            if some is not None or self._last is None:
+                self._last = parts[0] if some is None else some
+            parts = [part if rows_of(part) else Idle(_one_row(self._last)) for part in parts]
+            yield parts[0] if len(parts) == 1 else Parts(parts)
 
     def restart(self) -> None:
         """Let the next epoch begin with the first batch."""
@@ -144,6 +174,15 @@ class SharedSource(Source):
     def on_epoch_end(self) -> None:
         """Told after an epoch."""
         self._source.on_epoch_end()
+
+
+def _one_row(batch: Any) -> Any:
+    """A batch of one row: the first of a batch, or zeros where it has none."""
+    def row(leaf: Any) -> Any:
+        if leaf is None or not len(leaf.shape):
+            return leaf
+        return leaf[:1] if leaf.shape[0] else tf.zeros([1, *leaf.shape[1:]], leaf.dtype)
+    return tf.nest.map_structure(row, batch)
 
 
 def rows_of(batch: Any) -> int:
@@ -191,8 +230,10 @@ def means_of_statistics(strategy: Any, model: Any) -> None:
 
 def _reduce(strategy: Any, kind: Any, variables: Sequence[Any]) -> None:
     own = list({id(v): v for v in variables}.values())
-    if several(strategy) and strategy._group.size > 1 and own:  # in a process variables are joined when they are read
-        for variable, value in zip(own, strategy.reduce(kind, [v.value() for v in own], None), strict=True):
+    if several(strategy) and own:
+        values = [v.value() for v in own] if len(strategy._devices) == 1 else strategy.run(
+            lambda: [v.value() for v in own])
+        for variable, value in zip(own, strategy.reduce(kind, values, None), strict=True):
             variable.assign(value)
 
 

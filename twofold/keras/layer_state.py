@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._front import replica
 from twofold._front.api import as_numpy, for_the_user, listed
 from twofold.tracking import Trackable, is_tracked
 
@@ -234,7 +235,8 @@ class LayerState(tf.Module):
 
     def get_weights(self) -> list[np.ndarray]:
         """The values of `weights` as NumPy arrays."""
-        return [np.asarray(v.numpy()) for v in self.weights]
+        with replica.reading_own():
+            return [np.asarray(v.numpy()) for v in self.weights]
 
     def set_weights(self, weights: Any) -> None:
         """Set the values of `weights`.

@@ -80,7 +80,8 @@ class SeedGenerator(Trackable):
         """Undo a `next`, whose draw was refused, unless there was another since."""
         def back(state: Any) -> Any:
             return tf.where(tf.reduce_all(state == seed + tf.constant([0, 1], tf.uint32)), seed, state)
-        self.state._change(back)
+        with replica.assigning_alike():
+            self.state._change(back)
 
     def save_own_variables(self, store: Any) -> None:
         """Write the state into a mapping, by number, as layers do."""

@@ -18,6 +18,7 @@ from typing import Any
 import twofold as tf
 from twofold._formats import reading as _reading
 from twofold._formats import replacing as _replacing
+from twofold._front import replica
 from twofold._front.api import public
 from twofold._front.namespace import publish
 
@@ -42,6 +43,7 @@ _HDF5 = (".h5", ".hdf5")
 
 
 @public
+@replica.reading_own()
 def save_model(model: Any, filepath: Any, overwrite: bool = True, include_optimizer: bool = True,
                save_format: str | None = None, **kwargs: Any) -> None:
     """Write a model to a file: its layers, its weights, and the state of its optimizer.
@@ -108,6 +110,7 @@ def load_model(filepath: Any, custom_objects: Mapping[str, Any] | None = None, c
 
 
 @public
+@replica.reading_own()
 def save_weights(model: Any, filepath: Any, overwrite: bool = True) -> None:
     """Write the weights of a model to a file that ends in `.weights.h5`.
 
@@ -150,6 +153,7 @@ def load_weights(model: Any, filepath: Any, skip_mismatch: bool = False, **kwarg
     read_weights(path, model, skip_mismatch, data)
 
 
+@replica.reading_own()
 def _export_model(model: Any, filepath: Any, format: str, verbose: bool, **kwargs: Any) -> None:
     """Write a saved model with the endpoint `serve`."""
     import sys

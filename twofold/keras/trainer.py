@@ -379,8 +379,7 @@ class Trainer(LayerState):
         if validation_split and validation_data is None:
             (x, y, sample_weight), validation_data = data_adapter.train_validation_split(
                 (x, y, sample_weight), validation_split)
-        source = self._shared(data_adapter.source_of(
-            x, y, sample_weight, batch_size, shuffle, class_weight, steps_per_epoch))
+        source = self._source(x, y, sample_weight, batch_size, shuffle, class_weight, steps_per_epoch)
         validation = self._validation(validation_data, validation_batch_size or batch_size, validation_steps)
         group = callbacks_module.CallbackList(callbacks, model=self, add_history=True, add_progbar=_verbosity(
             verbose) != 0, verbose=_verbosity(verbose), epochs=epochs, steps=source.num_batches)
@@ -417,12 +416,20 @@ class Trainer(LayerState):
             return None
         if isinstance(data, (tuple, list)) and 1 < len(data) <= 3:
             x, y, sample_weight = data_adapter.unpack_x_y_sample_weight(tuple(data))
-            return self._shared(data_adapter.source_of(x, y, sample_weight, batch_size, steps=steps))
-        return self._shared(data_adapter.source_of(data, batch_size=batch_size, steps=steps))
+            return self._source(x, y, sample_weight, batch_size, steps=steps)
+        return self._source(data, batch_size=batch_size, steps=steps)
 
-    def _shared(self, source: Any) -> Any:
-        """A source of which this process takes its part, under a strategy of several."""
-        return distribution.SharedSource(source, self._strategy) if distribution.several(self._strategy) else source
+    def _source(self, x: Any, *args: Any, whole: bool = False, **kwargs: Any) -> Any:
+        """The batches of data; this process's part of them, under a strategy of several.
+
+        Args:
+            x, args, kwargs: as `data_adapter.source_of` takes them.
+            whole: whether all processes read the same, whatever the data say, so that rows have one order.
+        """
+        if not distribution.several(self._strategy):
+            return data_adapter.source_of(x, *args, **kwargs)
+        x = x if whole else distribution.of_process(self._strategy, x)
+        return distribution.shared(self._strategy, x, lambda x: data_adapter.source_of(x, *args, **kwargs))
 
     def _reported(self, logs: Any) -> dict[str, Any]:
         """Values to report at the end of an epoch, those of all processes together; the logs are the last step's."""
@@ -501,7 +508,7 @@ class Trainer(LayerState):
         from . import callbacks as callbacks_module
         _known_options(kwargs)
         self._require_compiled("evaluate")
-        source = self._shared(data_adapter.source_of(x, y, sample_weight, batch_size, False, None, steps))
+        source = self._source(x, y, sample_weight, batch_size, False, None, steps)
         group = callbacks_module.CallbackList(callbacks, model=self, add_history=False, add_progbar=_verbosity(
             verbose) != 0, verbose=_verbosity(verbose), epochs=1, steps=source.num_batches)
         logs = self._evaluated(source, group)
@@ -536,7 +543,7 @@ class Trainer(LayerState):
         """
         from . import callbacks as callbacks_module
         _known_options(kwargs)
-        source = self._shared(data_adapter.source_of(x, None, None, batch_size, False, None, steps))
+        source = self._source(x, None, None, batch_size, False, None, steps, whole=True)
         group = callbacks_module.CallbackList(callbacks, model=self, add_history=False, add_progbar=_verbosity(
             verbose) != 0, verbose=_verbosity(verbose), epochs=1, steps=source.num_batches)
         function = self._executed("predict")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from twofold._front import replica
 from twofold.ir.errors import user_line
 from twofold.ir.op import tracing
 from twofold.tracking import Trackable
@@ -58,10 +59,11 @@ def save(obj: Any, export_dir: str | os.PathLike[str], signatures: Any = None,
     if not isinstance(obj, Trackable):
         raise ValueError("Expected an object of type `Trackable`, such as `tf.Module` or a subclass of the `Trackable` "
                          f"class, for export. Got {obj} with type {type(obj)}.")
-    objects = collect(obj)
-    functions = {name: objects[n].value for name, n in objects[0].children.items()}
-    contents = Contents(objects, chosen(signatures, obj, functions))
-    exchange(os.fspath(export_dir), op_sets.CURRENT, contents.write)
+    with replica.reading_own():
+        objects = collect(obj)
+        functions = {name: objects[n].value for name, n in objects[0].children.items()}
+        contents = Contents(objects, chosen(signatures, obj, functions))
+        exchange(os.fspath(export_dir), op_sets.CURRENT, contents.write)
 
 
 def contains_saved_model(export_dir: str | os.PathLike[str]) -> bool:

@@ -6,6 +6,7 @@ from twofold._front import older as _older
 from twofold._front.namespace import publish
 
 from .checkpoint import Checkpoint, CheckpointOptions
+from .cluster import ClusterSpec
 from .example import (
     BytesList,
     Example,
@@ -22,9 +23,10 @@ from .manager import CheckpointManager, checkpoints_iterator
 from .state import CheckpointState, get_checkpoint_state
 
 __all__ = [
-    "BytesList", "Checkpoint", "CheckpointManager", "CheckpointOptions", "CheckpointState", "Example", "Feature",
-    "FeatureList", "FeatureLists", "Features", "FloatList", "Int64List", "SequenceExample", "checkpoints_iterator",
-    "get_checkpoint_state", "latest_checkpoint", "list_variables", "load_checkpoint", "load_variable",
+    "BytesList", "Checkpoint", "CheckpointManager", "CheckpointOptions", "CheckpointState", "ClusterSpec", "Example",
+    "Feature", "FeatureList", "FeatureLists", "Features", "FloatList", "Int64List", "SequenceExample",
+    "checkpoints_iterator", "get_checkpoint_state", "latest_checkpoint", "list_variables", "load_checkpoint",
+    "load_variable",
 ]
 
 _FROM_V1 = frozenset({

@@ -9,6 +9,7 @@ from typing import Any
 
 import twofold as tf
 from twofold import tracking
+from twofold._front import replica
 from twofold._front.api import listed, public_class
 
 from . import files, state
@@ -241,7 +242,7 @@ class Checkpoint(tracking.Trackable):
 
     def _write(self, file_prefix: Any) -> str:
         prefix = os.fspath(file_prefix)
-        with tf.init_scope():
+        with tf.init_scope(), replica.reading_own():
             files.write(prefix, *describe(self))
         return prefix
 

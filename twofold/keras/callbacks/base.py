@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from twofold._front import replica
+
 from ..distribution import is_chief
 from ..progress import Progbar
 
@@ -133,10 +135,10 @@ class CallbackList:
                 model.__dict__["history"] = callback
             callback.set_params(params)
             callback.set_model(model)
-        self._hooks = {name: [getattr(c, name) for c in listed if _overrides(c, name)] for name in _HOOKS}
+        self._hooks = {name: [_hook(c, name) for c in listed if _overrides(c, name)] for name in _HOOKS}
         for kind in ("begin", "end"):
             if any(_overrides(c, f"on_batch_{kind}") for c in listed):
-                self._hooks[f"on_train_batch_{kind}"] = [getattr(c, f"on_train_batch_{kind}") for c in listed]
+                self._hooks[f"on_train_batch_{kind}"] = [_hook(c, f"on_train_batch_{kind}") for c in listed]
 
     def batch_hooks(self, kind: str) -> tuple[Any, Any]:
         """What to call before and after a batch of "train", "test" or "predict"; None where no callback is there."""
@@ -172,6 +174,12 @@ class CallbackList:
 
 
 _HOOKS = [name for name in vars(Callback) if name.startswith("on_")]
+
+
+def _hook(callback: Any, name: str) -> Callable[..., Any]:
+    """What is called of a callback; where it is the first process's alone, others read nothing with it."""
+    hook: Callable[..., Any] = getattr(callback, name)
+    return replica.reading_own()(hook) if callback._by_chief_alone else hook
 
 
 def _overrides(callback: Any, name: str) -> bool:

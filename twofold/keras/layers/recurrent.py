@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._front import replica
 from twofold._front.api import listed
 
 from .. import activations, random
@@ -361,8 +362,9 @@ class RNN(DeclaredLayer):
         dtype = self.compute_dtype
         after = tf.nest.map_structure(lambda x: tf.cast(x, dtype), results.states)
         if self.stateful:
-            for variable, value in zip(tf.nest.flatten(self.states), tf.nest.flatten(after), strict=True):
-                variable.assign(tf.cast(value, variable.dtype))
+            with replica.assigning_alike():  # each replica has its own sequences
+                for variable, value in zip(tf.nest.flatten(self.states), tf.nest.flatten(after), strict=True):
+                    variable.assign(tf.cast(value, variable.dtype))
         wanted = tf.nest.map_structure(steps_first, results.outputs) if self.return_sequences else results.last
         output = tf.nest.map_structure(lambda x: tf.cast(x, dtype), wanted)
         return (output, *after) if self.return_state else output

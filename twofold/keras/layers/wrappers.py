@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._front import replica
 
 from .. import initializers
 from ..configs import config_of
@@ -162,12 +163,14 @@ class SpectralNormalization(Wrapper):
             return tf.cast(self.layer(inputs), inputs.dtype)
         own = self.kernel, self.vector_u
         before = [tf.convert_to_tensor(variable) for variable in own]
-        self._normalize()
+        with replica.assigning_alike():
+            self._normalize()
         try:
             return tf.cast(self.layer(inputs), inputs.dtype)
         except Exception:  # inputs that the layer refuses change nothing
-            for variable, value in zip(own, before, strict=True):
-                variable.assign(value)
+            with replica.assigning_alike():
+                for variable, value in zip(own, before, strict=True):
+                    variable.assign(value)
             raise
 
     def _normalize(self) -> None:

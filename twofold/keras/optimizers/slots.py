@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._front import replica
 from twofold._front.api import listed
 from twofold.tracking import Trackable
 
@@ -147,7 +148,8 @@ class Slots(Trackable):
 
     def get_weights(self) -> list[np.ndarray]:
         """The values of `variables`."""
-        return [variable.numpy() for variable in self.variables]
+        with replica.reading_own():
+            return [variable.numpy() for variable in self.variables]
 
     def set_weights(self, weights: Sequence[Any]) -> None:
         """Give `variables` values.
