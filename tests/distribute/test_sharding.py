@@ -112,6 +112,12 @@ def of_process(about):
 
 own = strategy.distribute_datasets_from_function(of_process)
 seen["own"] = [x.numpy().tolist() for x in own]
+asked, whole = [], strategy._group.sum
+strategy._group.sum = lambda *given: [asked.append(1), whole(*given)][1]
+endless = iter(strategy.experimental_distribute_dataset(lines.repeat().batch(4)))
+seen["endless"] = [next(endless).numpy().tolist() for _ in range(3)]
+assert not asked  # whether there is more
+del strategy._group.sum
 with strategy.scope():
     model = tf.keras.Sequential([tf.keras.Input([1]), tf.keras.layers.Dense(1, kernel_initializer="ones")])
     model.compile(tf.keras.optimizers.SGD(1e-4), "mse")
@@ -138,6 +144,7 @@ def test_processes_share_files(files: list[str], tmp_path: Path) -> None:
         parts = [everything[a:a + 4] for a in range(0, 19, 4)]
         assert seen["data"] == [part[len(part) * n // 2:len(part) * (n + 1) // 2] for part in parts]
         assert seen["off"] == batches(everything, 3, 7) and seen["hint"] == batches(everything[n::2], 2, 5)
+        assert seen["endless"] == batches((own[n] * 2)[:6], 2, 3)
         assert seen["few"] == [[[0, 1], [2, 3]][n], [[], [4]][n]]
         assert seen["none"] == [[[0, 1], [2, 3]][n], [[4], [5]][n]]
         assert seen["own"] == batches(list(range(7 + n))[n::2], 2, 2)

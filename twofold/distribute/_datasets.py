@@ -187,8 +187,13 @@ class Together(Node):
         self.form = source.form.map_specs(_any_rows)
 
     def cardinality(self) -> int:
-        n = self.source.cardinality()
-        return n if n == INFINITE else UNKNOWN
+        return INFINITE if self.own_count() == INFINITE else UNKNOWN
+
+    def own_count(self) -> int:
+        """How many batches this process has, INFINITE or UNKNOWN; batches of other sizes than endless ones are endless,
+        though a dataset that cuts them does not say so."""
+        endless = self.source.name == "Rebatch" and self.source.inputs()[0].cardinality() == INFINITE
+        return INFINITE if endless else self.source.cardinality()
 
     def start(self, run: Any) -> Any:
         return _Ending(self, self.source.start(run))
@@ -206,7 +211,7 @@ class _Ending(Stream):
         self.node, self.input = node, input_
         self.last: Any = None
         self.at, self.ended = 0, False
-        counts = np.concatenate(node.group.gather(np.array([node.source.cardinality()])))
+        counts = np.concatenate(node.group.gather(np.array([node.own_count()])))
         self.end: int | None = int(counts.max()) if (counts >= 0).all() else None
         self.endless = bool((counts == INFINITE).all())
 
