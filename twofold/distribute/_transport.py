@@ -163,7 +163,7 @@ class MpiGroup(Group):
             self._members.fail(error)
         if self.launched:
             self._comm.Abort(1)
-        os._exit(1)
+        connecting.give_up()
 
 
 class Turns:
