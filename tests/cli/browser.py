@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +124,18 @@ class Page:
         x, y = self.run(f"(() => {{ const b = ({script}).getBoundingClientRect(); "
                         "return [b.x + b.width / 2, b.y + b.height / 2]; })()")
         self.click(x, y)
+
+    def drag(self, points: Sequence[tuple[float, float]], finger: bool = False) -> None:
+        """Move the pressed mouse, or a finger, along places of the window."""
+        kinds = ["mousePressed", *["mouseMoved"] * (len(points) - 1), "mouseReleased"]
+        for kind, (x, y) in zip(kinds, [*points, points[-1]], strict=True):
+            if finger:
+                kind = {"mousePressed": "touchStart", "mouseMoved": "touchMove", "mouseReleased": "touchEnd"}[kind]
+                self.send("Input.dispatchTouchEvent", type=kind,
+                          touchPoints=[] if kind == "touchEnd" else [{"x": x, "y": y}])
+            else:
+                self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
+        self.settle()
 
     def key(self, name: str, text: str = "") -> None:
         """Press and lift a key."""

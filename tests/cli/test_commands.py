@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import importlib.util
 import json
 import os
 import select
@@ -203,7 +204,7 @@ def test_compile_makes_a_library_that_runs(call, saved, tmp_path):
 
 def test_export_lists_targets(call, saved, tmp_path):
     listed = answer(call, "export", saved)["targets"]
-    assert [row["target"] for row in listed[:3]] == ["onnx", "library, this machine", "library, x86_64-linux"]
+    assert [row["target"] for row in listed[:3]] == ["onnx", "page", "library, this machine"]
     assert all(row["bytes"] > 100 and row["refused"] is None for row in listed)
     code, out, _ = call("export", saved)
     assert code == 0 and "a runtime of ONNX" in out
@@ -244,6 +245,18 @@ def test_inspect_tells_what_an_onnx_file_holds(call, saved, tmp_path):
     assert told["operators"]["MatMul"] == 2
     code, out, _ = call("inspect", tmp_path / "net.onnx")
     assert code == 0 and "operators of ai.onnx 26" in out
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="the package ziglang is not there")
+def test_export_makes_a_page(call, saved, tmp_path):
+    actual = answer(call, "export", saved, "--web", tmp_path / "net")
+    names = ("index.html", "net.wasm", "net.mjs", "net.d.mts")
+    assert actual["files"] == {str(p): p.stat().st_size for p in [tmp_path / "net" / name for name in names]}
+    assert actual["functions"] == ["serving_default"]
+    code, out, _ = call("export", saved, "--web", tmp_path / "other", "--signature", "nested")
+    assert code == 0 and "functions: nested; open " in out and (tmp_path / "other" / "index.html").exists()
+    code, _, err = call("export", saved, "--web", tmp_path / "net", "--onnx", tmp_path / "net.onnx")
+    assert code == 2 and "not allowed with argument" in err
 
 
 def test_bench_measures_each_batch(call, saved):

@@ -19,7 +19,7 @@ from string import Template
 
 from .scene import Item, Scene
 
-__all__ = ["ProgramMemory", "View", "page", "in_notebook"]
+__all__ = ["ProgramMemory", "View", "page", "in_notebook", "digest", "markup"]
 
 _HEIGHT = 640  # pixels that a page takes in a notebook
 
@@ -67,13 +67,13 @@ def page(title: str, about: str, views: Sequence[View]) -> str:
         views: the first is shown.
     """
     style, script = _part("page.css"), _part("page.js")
-    policy = (f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; base-uri 'none'; "
+    policy = (f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; base-uri 'none'; "
               "form-action 'none'")
     codes: dict[str, int] = {}
     shown = [_view(v, codes) for v in views]
     data = json.dumps({"views": shown, "codes": list(codes)}, ensure_ascii=True, separators=(",", ":"))
     return Template(_part("page.html")).substitute(
-        title=_markup(title), about=_markup(about), policy=policy, style=style, script=script,
+        title=markup(title), about=markup(about), policy=policy, style=style, script=script,
         data=data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
@@ -83,7 +83,7 @@ def in_notebook(text: str) -> str:
             f'style="width:100%;height:{_HEIGHT}px;border:1px solid #8886;border-radius:6px"></iframe>')
 
 
-def _markup(text: str) -> str:
+def markup(text: str) -> str:
     """A text as it stands in HTML, in ASCII, so that a page means the same whatever is thought of its encoding."""
     return html.escape(text).encode("ascii", "xmlcharrefreplace").decode()
 
@@ -93,7 +93,8 @@ def _part(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """How a page's policy names a script or a style that it may use."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

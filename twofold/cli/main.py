@@ -24,7 +24,7 @@ _COMMANDS = {
     "graph": ("drawing", "draw a function of a saved model: a page for browsers, a picture, DOT"),
     "run": ("running", "run a function of a saved model on arrays in files"),
     "compile": ("compiling", "compile a saved model to a library for C"),
-    "export": ("exporting", "list what a saved model can be exported to, or write it as an ONNX model"),
+    "export": ("exporting", "list what a saved model can be exported to, or write an ONNX model or a page"),
     "bench": ("timing", "measure how long a function takes, by batch size"),
     "tune": ("tuning", "measure how matrix products are best planned on this processor"),
     "cache": ("caching", "tell about, or empty, the folder of compiled code"),

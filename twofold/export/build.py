@@ -6,16 +6,23 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twofold._formats.replacing import Contents, replace_all
 from twofold._front.api import public
 from twofold.version import __version__
 
-from .interface import Interface, identifier
+from .interface import identifier
 from .targets import Platform, platform_of
 
-__all__ = ["native", "NativeLibrary"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from twofold.tracer.traced import Traced
+
+    from .assemble import Assembled
+
+__all__ = ["native", "assembled", "object_code", "NativeLibrary"]
 
 _OBJECTS, _STATIC, _SHARED = (".o", ".obj"), (".a", ".lib"), (".so", ".dylib", ".dll", ".wasm")
 
@@ -96,18 +103,33 @@ def native(function: Any, path: str | os.PathLike[str], target: str = "host", cp
         raise ValueError(f"threads must be an integer from 1 to 256; got {threads!r}.")
     platform = platform_of(target, cpu, threads)
     _fits(to, form, platform, threads)
+    name = re.sub(r"^lib(?=.)", "", to.stem)
+    made = assembled(collect(function), name, platform, weights == "embedded", gradients, threads)
+    return _written(to, form, platform, made)
+
+
+def assembled(traces: Mapping[str, Traced], name: str, platform: Platform, embedded: bool = True,
+              gradients: bool = False, threads: int = 1) -> Assembled:
+    """The library of traces with their names, before machine code; `name` is what its symbols begin with."""
     from .assemble import assemble, part_of
     from .gradients import gradient_of
     from .lowering import Streams
 
-    traces, streams = collect(function), Streams()
-    parts = [part_of(name, traced, streams) for name, traced in traces.items()]
+    streams = Streams()
+    parts = [part_of(key, traced, streams) for key, traced in traces.items()]
     if gradients:
-        gradient_parts = [gradient_of(name, traced, streams) for name, traced in traces.items()]
+        gradient_parts = [gradient_of(key, traced, streams) for key, traced in traces.items()]
         parts += [part for part in gradient_parts if part is not None]
-    prefix = identifier(re.sub(r"^lib(?=.)", "", to.stem), "library").lower()
-    made = assemble(parts, prefix, platform, weights == "embedded", threads)
-    return _written(to, form, platform, made)
+    return assemble(parts, identifier(name, "library").lower(), platform, embedded, threads)
+
+
+def object_code(made: Assembled, platform: Platform) -> bytes:
+    """The object file of a library."""
+    from twofold.codegen import llvm_module
+    from twofold.codegen import target as targets
+
+    with targets.use(platform.target):
+        return llvm_module.object_code(made.module, quick=True)
 
 
 def _form(path: Path) -> str:
@@ -126,17 +148,12 @@ def _fits(path: Path, form: str, platform: Platform, threads: int) -> None:
         raise ValueError(f"there is no folder {os.fspath(path.parent)!r} to write to.")
 
 
-def _written(to: Path, form: str, platform: Platform, made: Any) -> NativeLibrary:
-    from twofold.codegen import llvm_module
-    from twofold.codegen import target as targets
-
+def _written(to: Path, form: str, platform: Platform, made: Assembled) -> NativeLibrary:
     from .archive import archive
     from .header import header
     from .link import shared_library
 
-    library: Interface = made.interface
-    with targets.use(platform.target):
-        code = llvm_module.object_code(made.module, quick=True)
+    library, code = made.interface, object_code(made, platform)
     if form == "static":
         symbols = [f"_{s}" if platform.system == "macos" else s for s in library.exported]
         code = archive([(f"{library.prefix}.o", code, symbols)], platform.system == "macos")
@@ -144,8 +161,9 @@ def _written(to: Path, form: str, platform: Platform, made: Any) -> NativeLibrar
         code = shared_library(code, platform, to.name, library.exported)
     files: dict[str | os.PathLike[str], Contents] = {
         to: code, to.with_name(f"{library.prefix}.h"): header(library, __version__).encode()}
-    weights = to.with_name(f"{library.prefix}.safetensors") if made.weights is not None else None
-    if weights is not None:
+    weights = None
+    if made.weights is not None:
+        weights = to.with_name(f"{library.prefix}.safetensors")
         files[weights] = made.weights
     loader = None
     if platform.system == "wasm" and form == "shared":

@@ -42,7 +42,8 @@ def _layout(members: Sequence[Member]) -> tuple[list[dict[str, Any]], int]:
         align = 8 if member.dims else 4
         at = -(-at // align) * align
         row = {"name": member.name, "array": _array(member.dtype), "rank": len(member.dims), "at": at,
-               "each": 2 if member.dtype.is_complex else 1}
+               "each": 2 if member.dtype.is_complex else 1, "dtype": member.dtype.name,
+               "shape": [d if isinstance(d, int) else str(d) for d in member.dims]}
         rows.append(row)
         at += 8 + 8 * len(member.dims) if member.dims else 4
     return rows, -(-max(at, 1) // 8) * 8
@@ -53,9 +54,9 @@ def _described(library: Interface) -> dict[str, Any]:
     for s in library.signatures:
         (inputs, input_bytes), (outputs, output_bytes) = _layout(s.inputs), _layout(s.outputs)
         functions[_short(library, s)] = {
-            "symbol": s.name, "inputs": inputs, "inputBytes": input_bytes, "outputs": outputs,
+            "symbol": s.name, "title": s.title, "inputs": inputs, "inputBytes": input_bytes, "outputs": outputs,
             "outputBytes": output_bytes, "state": s.state, "weights": s.weights, "workspace": s.takes_workspace}
-    state = [{"name": m.name, "array": _array(m.dtype), "shape": list(m.dims), "at": 4 * n,
+    state = [{"name": m.name, "array": _array(m.dtype), "dtype": m.dtype.name, "shape": list(m.dims), "at": 4 * n,
               "each": 2 if m.dtype.is_complex else 1} for n, m in enumerate(library.state)]
     return {"prefix": library.prefix, "abi": ABI, "interface": str(library.fingerprint), "functions": functions,
             "state": state, "stateBytes": library.state_bytes, "weightsBytes": library.weights_bytes,
@@ -63,7 +64,7 @@ def _described(library: Interface) -> dict[str, Any]:
 
 
 def _module(library: Interface, file: str) -> str:
-    described = json.dumps(_described(library), indent=1)
+    described = json.dumps(_described(library), indent=1).replace("<", "\\u003c")  # it may stand in a page
     return f"// Loads {file}. Made by twofold; do not edit. {library.prefix}.d.mts says what there is.\n" \
            f"const library = {described};\n{_CODE}"
 
