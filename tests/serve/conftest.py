@@ -37,6 +37,10 @@ class Net(tf.Module):
     def mixed(self, x):
         return {"outputs": x - tf.reduce_mean(x)}
 
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="x"), tf.TensorSpec([None], tf.float32, "y")])
+    def both(self, x, y):
+        return x + y
+
     @tf.function(input_signature=[tf.TensorSpec([], tf.int32, name="n")])
     def count(self, n):
         return self.calls.assign_add(n)
@@ -46,7 +50,8 @@ def save(folder, factor=1.0):
     """Saves a version."""
     net = Net(factor)
     tf.saved_model.save(net, folder, signatures={
-        "serving_default": net.scores, "named": net.named, "rows": net.rows, "mixed": net.mixed, "count": net.count})
+        "serving_default": net.scores, "named": net.named, "rows": net.rows, "mixed": net.mixed, "count": net.count,
+        "both": net.both})
 
 
 @pytest.fixture(scope="session")

@@ -106,6 +106,21 @@ def test_a_request_that_fails_harms_no_other():
     assert gate.calls == [[-1], [1, 13, 2], [1], [13], [2]]
 
 
+@pytest.mark.parametrize("error", [StopIteration, SystemExit])
+def test_whatever_a_model_raises_reaches_its_request_and_no_thread_is_lost(error):
+    gate, other = Gate(), Gate()
+
+    def fail(arrays):
+        raise error
+    other.function.run = fail
+
+    async def work(runner, submit):
+        submit(other, row(1))
+        submit(gate, row(2))
+    failed, result = during(gate, work)
+    assert isinstance(failed, RuntimeError) and result == [[20]]
+
+
 def test_results_without_a_row_for_each_row_are_made_again_one_by_one():
     gate = Gate()
     gate.function.run = lambda arrays: [gate.run(arrays)[0].sum(axis=0)]

@@ -134,6 +134,10 @@ def test_errors_of_values_are_the_client_s(server):
     status, document = server.post("net:predict", {"signature_name": "rows", "inputs": [0, 7]})
     assert status == 400 and "7" in document["error"]
     assert server.post("native:predict", {"signature_name": "rows", "inputs": [0, 7]})[0] == 400
+    body = {"signature_name": "both", "inputs": {"x": [1.0, 2.0], "y": [3.0, 4.0, 5.0]}}
+    assert server.post("net:predict", body)[0] == 400  # sizes that do not fit one another
+    body["inputs"]["y"].pop()
+    assert server.post("net:predict", body) == (200, {"outputs": [4.0, 6.0]})
 
 
 def test_bodies_that_are_too_large_or_packed(server):

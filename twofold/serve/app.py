@@ -175,6 +175,8 @@ class Service:
         except OpError as error:
             _LOG.warning("model %s failed: %s", model, error.message)
             raise Refusal(500, str(error.message)[:2000]) from None
+        except ValueError as error:  # sizes that do not fit one another
+            raise Refusal(400, str(error)[:2000]) from None
 
     async def _body(self, request: Any) -> bytes:
         """The body, as far as it is allowed to be long."""

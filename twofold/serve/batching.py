@@ -143,7 +143,8 @@ class Runner:
 
     def _finished(self, batch: Sequence[_Waiting], done: asyncio.Future[Any]) -> None:
         self.free += 1
-        outcomes = [asyncio.CancelledError()] * len(batch) if done.cancelled() else done.result()
+        error = asyncio.CancelledError() if done.cancelled() else done.exception()
+        outcomes = done.result() if error is None else [error] * len(batch)
         for request, outcome in zip(batch, outcomes, strict=True):
             if request.result.done():
                 continue
@@ -166,7 +167,7 @@ def run_joined(run: Callable[[Arrays], list[np.ndarray[Any, Any]]], requests: Se
     if len(requests) > 1:
         try:
             return _split(run([np.concatenate(parts) for parts in zip(*requests, strict=True)]), rows)
-        except Exception:  # noqa: BLE001  whichever request brought it about: each runs alone and has its own
+        except BaseException:  # noqa: BLE001  whichever request brought it about: each runs alone and has its own
             pass
     return [_outcome(run, arrays) for arrays in requests]
 
@@ -189,5 +190,6 @@ def _split(results: Arrays, rows: Sequence[int]) -> list[Any]:
 def _outcome(run: Callable[[Arrays], list[np.ndarray[Any, Any]]], arrays: Arrays) -> Any:
     try:
         return run(arrays)
-    except Exception as error:  # noqa: BLE001  the request's task raises it
-        return error
+    except BaseException as error:  # noqa: BLE001  the request's task raises it
+        plain = isinstance(error, Exception) and not isinstance(error, StopIteration)
+        return error if plain else RuntimeError(type(error).__name__)  # no other may reach an event loop
