@@ -92,5 +92,6 @@ def until(condition: Callable[[], bool]) -> None:
     """Waits for a condition."""
     end = time.monotonic() + _LONG
     while not condition():
-        assert time.monotonic() < end, "what was waited for did not come about"
+        if time.monotonic() > end:
+            raise TimeoutError("what was waited for did not come about")
         time.sleep(0.01)
