@@ -18,7 +18,8 @@ LIBRARIES = {
     "tracer": {"numpy", "ml_dtypes", "networkx", "malt"},
 }
 # What extras install: a clear error where it is missing. einops is what a user's program brings along.
-OPTIONAL = {"PIL", "einops", "h5py", "mpi4py", "onnx", "onnxruntime", "re2", "scipy", "tensorboard", "tqdm"}
+OPTIONAL = {"PIL", "einops", "h5py", "mpi4py", "onnx", "onnxruntime", "prometheus_client", "re2", "scipy", "starlette",
+            "tensorboard", "tqdm", "uvicorn"}
 LIBRARIES["twofold"] = set().union(*LIBRARIES.values()) | OPTIONAL
 
 # Slow to import: `import twofold` must not pay for them.

@@ -26,6 +26,7 @@ _COMMANDS = {
     "compile": ("compiling", "compile a saved model to a library for C"),
     "export": ("exporting", "list what a saved model can be exported to, or write an ONNX model or a page"),
     "bench": ("timing", "measure how long a function takes, by batch size"),
+    "serve": ("serving", "serve saved models and native libraries over HTTP"),
     "tune": ("tuning", "measure how matrix products are best planned on this processor"),
     "cache": ("caching", "tell about, or empty, the folder of compiled code"),
 }

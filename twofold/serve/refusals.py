@@ -1,0 +1,19 @@
+"""What a client is told instead of a result, and with which status."""
+
+from __future__ import annotations
+
+__all__ = ["Refusal"]
+
+
+class Refusal(Exception):
+    """A request gets no result.
+
+    Attributes:
+        status: of HTTP.
+        text: of the error, in the body.
+        headers: of the response, besides its own.
+    """
+
+    def __init__(self, status: int, text: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(text)
+        self.status, self.text, self.headers = status, text, headers or {}
