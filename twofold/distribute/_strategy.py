@@ -446,11 +446,16 @@ class MirroredStrategy(Strategy):
     def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: Any = None) -> None:
         del cross_device_ops
         if devices is None:
-            there = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
-            devices = [device.name for device in there]
+            devices = _own_devices()
         if len(set(devices)) != len(devices):
             raise ValueError(f"MirroredStrategy: devices must differ; got {list(devices)}.")
         super().__init__(devices)
+
+
+def _own_devices() -> list[str]:
+    """The names of the devices of which each has a replica: all GPUs, or all CPUs where there are none."""
+    there = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
+    return [device.name for device in there]
 
 
 def _check_alike(group: transport.Group, devices: int) -> None:
@@ -461,7 +466,8 @@ def _check_alike(group: transport.Group, devices: int) -> None:
 
 
 class MultiWorkerMirroredStrategy(Strategy):
-    """One replica in each of several processes, which MPI connects; several, where the process has several CPUs
+    """One replica in each of several processes, which MPI connects; several, where a process has several GPUs
+    (`CUDA_VISIBLE_DEVICES` says which are its own), or no GPU and several CPUs
     (`tf.config.set_logical_device_configuration` makes several of one).
 
     Each process runs the same program. Either `mpiexec -n 4 python train.py` starts all of them, or their user starts
@@ -487,8 +493,8 @@ class MultiWorkerMirroredStrategy(Strategy):
         resolver = TFConfigClusterResolver() if cluster_resolver is None else cluster_resolver
         group = transport.world(resolver, getattr(communication_options, "timeout_seconds", None))
         self._resolver = MpiClusterResolver(group) if group.launched else resolver
-        devices = [device.name for device in tf.config.list_logical_devices("CPU")]
-        super().__init__(devices if len(devices) > 1 else ["/cpu:0"], line.of(group))
+        devices = _own_devices()
+        super().__init__(devices, line.of(group))
         self._pack = getattr(communication_options, "bytes_per_pack", 0) or self._pack
         if group.size > 1:
             _check_alike(group, len(devices))
