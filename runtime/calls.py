@@ -37,13 +37,18 @@ def execute(compiled: Compiled, total: int, args: int, work: int) -> int:
     Args:
         args: address of the kernel's int64 arguments.
         work: about how many simple operations on an element that is; decides about threads, and about better code.
+    Raises:
+        RecursionError: the stack ends here.
     """
     if compiled.is_first:
         compiled.charge(work)
-    if work < SMALL:
-        return compiled.call(0, total, args)
-    if work < AT_ONCE:
-        return compiled.call_released(0, total, args)
+    try:
+        if work < SMALL:
+            return compiled.call(0, total, args)
+        if work < AT_ONCE:
+            return compiled.call_released(0, total, args)
+    except ctypes.ArgumentError as error:  # the arguments are integers: it was their conversion that had no stack left
+        raise RecursionError("maximum recursion depth exceeded in the call of a kernel") from error
     return threads.parallel_for(compiled.address, total, args, threads_for(work, threads.get_num_threads()))
 
 

@@ -44,8 +44,11 @@ def test_each_exception_is_what_it_was() -> None:
     classes = exceptions()
     assert len(classes) > 35
     from twofold.ir.dims import BroadcastError
+    from twofold.onnx_files.export_writer import NoMeaning
+    from twofold.onnx_files.import_run import NodeError
     from twofold.runtime.calls import NodeFailure
     from twofold.runtime.cuda_launch import RowError
+    from twofold.serve.refusals import Refusal
     for cls in classes:
         error: Any
         if cls is BroadcastError:
@@ -61,6 +64,14 @@ def test_each_exception_is_what_it_was() -> None:
             made = pickle.loads(pickle.dumps(ChoiceNeeded(tf.constant(1), None, "axis")))
             assert type(made) is SymbolicOperand and "axis must be known" in str(made)
             continue
+        elif cls is NodeError:
+            made = pickle.loads(pickle.dumps(NodeError("a node", ValueError("what is wrong"))))
+            assert type(made) is NodeError and str(made) == "a node: what is wrong"
+            continue
+        elif cls is NoMeaning:
+            error = NoMeaning("what is missing", "what can be done")
+        elif cls is Refusal:
+            error = Refusal(429, "too much", {"Retry-After": "1"})
         elif issubclass(cls, OpError):
             error = cls(None, "matmul", "what is wrong")
         else:

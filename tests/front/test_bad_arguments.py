@@ -342,6 +342,8 @@ def test_strides_and_paddings_far_beyond_windows_and_images() -> None:
         places = [0, 1, stride, stride + 1]
         assert traced[places].tolist() == [2.0, 3.0, 10.0, 15.0] and traced.sum() == 30
     with pytest.raises(tf.errors.ResourceExhaustedError):
+        tf.function(lambda x: K.ops.conv_transpose(x, filters, 2**40))(x)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="strides must be at most"):
         tf.function(lambda x: K.ops.conv_transpose(x, filters, 2**45))(x)
     windows = tf.ones([1, 2, 2])
     for more in ({"padding": 2**62}, {"padding": 1}, {"stride": 2**62}, {"dilation": 2**62}):

@@ -35,8 +35,11 @@ class NoMeaning(Exception):
     """
 
     def __init__(self, why: str, instead: str) -> None:
-        super().__init__(why)
+        super().__init__(why, instead)
         self.why, self.instead = why, instead
+
+    def __str__(self) -> str:
+        return self.why
 
 
 def require_real(*dtypes: DType) -> None:

@@ -42,9 +42,12 @@ class NodeError(Exception):
     node: str
     cause: Exception
 
-    def __init__(self, node: Node, cause: Exception) -> None:
+    def __init__(self, node: Node | str, cause: Exception) -> None:
         self.node, self.cause = (cause.node, cause.cause) if isinstance(cause, NodeError) else (str(node), cause)
-        super().__init__(f"{self.node}: {self.cause}")
+        super().__init__(self.node, self.cause)
+
+    def __str__(self) -> str:
+        return f"{self.node}: {self.cause}"
 
 
 class _Names:

@@ -15,5 +15,8 @@ class Refusal(Exception):
     """
 
     def __init__(self, status: int, text: str, headers: dict[str, str] | None = None) -> None:
-        super().__init__(text)
         self.status, self.text, self.headers = status, text, headers or {}
+        super().__init__(self.status, self.text, self.headers)
+
+    def __str__(self) -> str:
+        return self.text
