@@ -4,11 +4,13 @@ Each process takes its rows of each batch; gradients are summed over all, so tha
 are those that one process would have learned from the whole batches. The first process shows the progress.
 
     python examples/digits_mpi.py                  four processes on this machine, started by mpiexec
+    python examples/digits_mpi.py --processes 2    two of them
     mpiexec -n 8 python examples/digits_mpi.py     as many as you like, on as many machines as MPI knows
 
 Needs `pip install "twofold[mpi]" mpich`, or another MPI library. Ends with status 1 if the accuracy is below 0.95.
 """
 
+import argparse
 import os
 import subprocess
 import sys
@@ -22,8 +24,11 @@ import twofold as tf
 STARTED = ("PMI_SIZE", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE")  # what starters of MPI programs tell them
 
 
-def start(processes: int) -> int:
+def start() -> int:
     """Runs this program as several processes; gives the status."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--processes", type=int, default=4, help="how many there are (default: 4)")
+    processes = options.parse_args().processes
     beside = Path(sys.executable).parent / "mpiexec"
     launcher = str(beside) if beside.exists() else "mpiexec"
     # each process has its share of the processors
@@ -52,4 +57,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main() if any(name in os.environ for name in STARTED) else start(4))
+    sys.exit(main() if any(name in os.environ for name in STARTED) else start())

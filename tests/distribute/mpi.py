@@ -96,11 +96,11 @@ def ends(processes: list[subprocess.Popen[str]], seconds: float = 60) -> list[tu
     return results
 
 
-def example(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def example(name: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs an example that starts its processes itself."""
     path = Path(__file__).resolve().parents[2] / "examples" / name
-    return subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=300, cwd=folder,
-                          env=_environment())
+    return subprocess.run([sys.executable, str(path), *arguments], capture_output=True, text=True, timeout=300,
+                          cwd=folder, env=_environment())
 
 
 def _environment() -> dict[str, str]:

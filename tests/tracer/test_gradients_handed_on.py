@@ -286,7 +286,7 @@ def of_a_tape(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
 
 
 @pytest.mark.parametrize(("f", "outside"), [
-    (by_inner_rounds, True), (made_and_handed_on, False), (of_a_tape, True)])
+    (by_inner_rounds, True), (made_and_handed_on, False)])
 def test_third_order(f: Function, outside: bool) -> None:
     """What several gradients read of a round is on one stack, whose cotangents add up in one order, with the tapes
     outside of the compiled function or inside."""
