@@ -205,12 +205,13 @@ class Host:
         return self.on_device(results)
 
     def begin(self, node: g.Node, arrays: list[np.ndarray], sizes: KnownSizes) -> Callable[[], Sequence[Any]]:
-        """Begins an exchange of values of the host with other replicas; what is given waits for its results."""
-        attrs = {k: resolve(v, sizes) for k, v in node.attrs.items()} if sizes else node.attrs
-        pending = groups.begin(node.op.name, self.on_host(arrays), attrs)
+        """Begins an exchange with other replicas; what is given waits for its results."""
+        attrs, name = {k: resolve(v, sizes) for k, v in node.attrs.items()} if sizes else node.attrs, node.op.name
+        stays = not self.backend.is_host and groups.takes(name, arrays, attrs)
+        pending = groups.begin(name, arrays if stays else self.on_host(arrays), attrs)
 
         def end() -> Sequence[Any]:
-            return self.on_device([wrap(np.asarray(a, v.dtype.np))
+            return self.on_device([wrap(np.asarray(a, v.dtype.np) if isinstance(a, np.ndarray | np.generic) else a)
                                    for a, v in zip(pending.wait(), node.outputs, strict=True)])
         return end
 

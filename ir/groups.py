@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from .errors import FailedPreconditionError, op_error
 from .types import Attrs
 
-__all__ = ["Pending", "ReplicaGroup", "begin", "exchanged", "register"]
+__all__ = ["Pending", "ReplicaGroup", "begin", "exchanged", "register", "takes"]
 
 
 class Pending(Protocol):
@@ -33,12 +33,16 @@ class Pending(Protocol):
 class ReplicaGroup(Protocol):
     """Replicas that exchange tensors."""
 
+    def takes(self, op: str, arrays: Sequence[Any], attrs: Attrs) -> bool:
+        """Whether an exchange may begin with arrays that lie in memory of another device, as they are. Its results may
+        lie there, too. Else it begins with copies on the host."""
+
     def begin(self, op: str, arrays: Sequence[np.ndarray], attrs: Attrs) -> Pending:
         """Begins an exchange. All members begin the same ones in the same order.
 
         Args:
             op: the name of an op of `ops/collective.py`.
-            arrays: its operands, which nobody changes as long as it is not done.
+            arrays: its operands, which nobody changes as long as it is not done; on the host, unless `takes` was asked.
             attrs: all of its attributes.
         """
 
@@ -65,6 +69,12 @@ def begin(op: str, arrays: Sequence[np.ndarray], attrs: Attrs) -> Pending:
                        f"{attrs['group']!r}, to which this process does not belong.", hint="make the strategy of "
                        "tf.distribute under which the function was traced, in as many processes, before it is called.")
     return group.begin(op, arrays, attrs)
+
+
+def takes(op: str, arrays: Sequence[Any], attrs: Attrs) -> bool:
+    """Whether an exchange takes arrays that lie in memory of another device; see `ReplicaGroup`."""
+    group = None if attrs["replicas"] == attrs.get("rows", 1) else _groups.get(attrs["group"])
+    return group is not None and group.takes(op, arrays, attrs)
 
 
 def exchanged(op: str, *arrays: np.ndarray, **attrs: object) -> tuple[np.ndarray, ...]:

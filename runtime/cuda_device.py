@@ -116,6 +116,12 @@ class Gpu:
         """What the code for it is named, such as "sm_90"."""
         return f"sm_{self.capability[0]}{self.capability[1]}"
 
+    def identity(self) -> bytes:
+        """The number that no other GPU of any machine has."""
+        number = ctypes.create_string_buffer(16)
+        self.driver.cuDeviceGetUuid_v2(number, self.handle)
+        return number.raw
+
     def __enter__(self) -> None:
         """Has the driver's calls of this thread be about this GPU."""
         self.driver.cuCtxSetCurrent(self.context)

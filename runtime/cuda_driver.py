@@ -48,6 +48,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuDeviceGet": (POINTER(c_int), c_int),
     "cuDeviceGetName": (POINTER(c_char), c_int, c_int),
     "cuDeviceGetAttribute": (POINTER(c_int), c_int, c_int),
+    "cuDeviceGetUuid_v2": (c_void_p, c_int),
     "cuDeviceTotalMem_v2": (POINTER(c_size_t), c_int),
     "cuDeviceGetDefaultMemPool": (POINTER(_HANDLE), c_int),
     "cuDevicePrimaryCtxRetain": (POINTER(_HANDLE), c_int),

@@ -55,7 +55,7 @@ class Devices(State):
         put(out, c_size_t, self.total)
 
     def cuDeviceGetUuid_v2(self, out: int, device: int) -> None:
-        ctypes.memmove(out, b"fake GPU number" + bytes([self.device(device)]), 16)
+        ctypes.memmove(out, b"of machine %4d" % self.machine + bytes([self.device(device)]), 16)
 
     def cuDeviceCanAccessPeer(self, out: int, device: int, peer: int) -> None:
         put(out, c_int, int(self.device(device) != self.device(peer)))

@@ -65,6 +65,7 @@ class State:
                  checks: Checks) -> None:
         self.architecture, self.total, self.checks, self.seed = architecture, memory, checks, seed
         self.lock = threading.RLock()
+        self.machine = 0  # which the identities of devices tell
         self.calls: Counter[str] = Counter()  # of the driver's functions, by name
         self.counts: Counter[str] = Counter()  # launches, graph_launches, allocations, frees, copies, copied_bytes
         self.launches: list[tuple[str, tuple[int, int, int], tuple[int, int, int]]] = []  # as kernels begin

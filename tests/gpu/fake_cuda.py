@@ -41,14 +41,16 @@ class FakeCuda:
     """
 
     def __init__(self, devices: int = 1, memory: int = 1 << 28, architecture: tuple[int, int] = (9, 0), seed: int = 0,
-                 lazy: bool = True, checks: Checks | None = None) -> None:
+                 lazy: bool = True, checks: Checks | None = None, machine: int = 0) -> None:
         """Args:
             memory: bytes of each device.
             seed: of the order in which work is done.
             lazy: whether work waits until somebody waits for it; else it is done when it is given.
             checks: what is looked for in kernels.
+            machine: a number that makes the identities of devices others than those of other machines.
         """
         self._driver = driver = Modules(devices, memory, architecture, seed, lazy, checks or Checks())
+        driver.machine = machine
         self.findings, self.calls, self.counts, self.launches = (
             driver.findings, driver.calls, driver.counts, driver.launches)
         self.texts, self.architecture = driver.texts, driver.architecture

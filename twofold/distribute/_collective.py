@@ -24,6 +24,7 @@ from twofold.eager.tensor import Tensor, wrap
 from twofold.ir import graph as g
 from twofold.ir import groups, nest, ops
 from twofold.ir.dims import Dim
+from twofold.runtime.log import log
 from twofold.tracer.trace import current
 
 from ._context import Left, Place, _here, _place
@@ -160,6 +161,18 @@ class Processes:
     def __init__(self, line: Line) -> None:
         self._line = line
 
+    def takes(self, op: str, arrays: Sequence[Any], attrs: dict[str, Any]) -> bool:
+        """Whether an exchange takes arrays as they lie on a GPU; see `ir.groups.ReplicaGroup`."""
+        if attrs.get("rows", 1) > 1:
+            _tell_of_rows()
+            return False
+        if self._line.gpus is None:
+            from . import _gpus  # imports what is for GPUs
+            self._line.gpus = gpus = _gpus.Gpus()
+            self._line.closing.append(gpus.close)
+        offered: int = self._line.gpus.offer(arrays)
+        return offered > 0
+
     def begin(self, op: str, arrays: Sequence[np.ndarray], attrs: dict[str, Any]) -> Any:
         """Begins an exchange; see `ir.groups.ReplicaGroup`.
 
@@ -171,13 +184,69 @@ class Processes:
             raise tf.errors.FailedPreconditionError(
                 None, op, f"{op}: it is of {replicas} replicas, {rows} in each process; there are {self._line.size} "
                 "processes.")
+        stays = not isinstance(arrays[0], np.ndarray)
         if op == "collective_all_gather":
-            return self._line.begin(_about(op, "", tuple([(a.dtype, None) for a in arrays])),
-                                    lambda group: _gathered(group, arrays, attrs["axis"]))
+            about, axis = _about(op, "", tuple([(a.dtype, None) for a in arrays])), attrs["axis"]
+            if stays:
+                return _OnGpu(self._line, about, arrays, self._line.gpus.gather,
+                              lambda group, arrays: _gathered(group, arrays, axis),
+                              functools.partial(_joined_there, axis=axis))
+            return self._line.begin(about, lambda group: _gathered(group, arrays, axis))
         count, kind = len(arrays) // rows, attrs["reduction"]
-        return self._line.begin(_about(op, f" ({kind})", tuple([(a.dtype, a.shape) for a in arrays[:count]])),
-                                lambda group: _summed(group, [arrays[n * count:(n + 1) * count] for n in range(rows)],
-                                                      replicas if kind == "MEAN" else 1))
+        about = _about(op, f" ({kind})", tuple([(a.dtype, a.shape) for a in arrays[:count]]))
+        divided_by = replicas if kind == "MEAN" else 1
+        if stays:
+            return _OnGpu(self._line, about, arrays, self._line.gpus.sum,
+                          lambda group, arrays: _summed(group, [arrays], divided_by),
+                          functools.partial(_divided, by=divided_by))
+        return self._line.begin(about, lambda group: _summed(
+            group, [arrays[n * count:(n + 1) * count] for n in range(rows)], divided_by))
+
+
+class _OnGpu:
+    """An exchange of what lies on this process's GPU; where others have it elsewhere, by way of the host.
+
+    Args:
+        there: makes it from GPU to GPU (`_gpus.Gpus`).
+        here: makes it of arrays of the host.
+        end: makes results of what `there` gives.
+    """
+
+    def __init__(self, line: Line, about: str, arrays: Sequence[Any], there: Callable[[Any, Group], Sequence[Any]],
+                 here: Callable[[Group, list[np.ndarray]], list[np.ndarray]],
+                 end: Callable[[Sequence[Any]], Sequence[Any]]) -> None:
+        from . import _gpus
+        gpus, packed, self._end = line.gpus, _gpus.Packed(arrays), end
+
+        def call(group: Group) -> Sequence[Any]:
+            try:
+                if gpus.meet(group, packed.gpu, line.offers):
+                    return there(packed, group)
+            except BaseException as error:
+                line.broken = tf.errors.UnavailableError(None, None, f"An exchange before has failed: {error}")
+                raise
+            return here(group, _gpus.on_host(arrays))
+        self._task = line.begin(about, call, lambda: gpus.offer(arrays))
+
+    def wait(self) -> Sequence[Any]:
+        results: Sequence[Any] = self._task.wait()
+        return results if isinstance(results[0], np.ndarray) else self._end(results)
+
+
+def _divided(totals: Sequence[Any], by: int) -> Sequence[Any]:
+    """Means from sums on a GPU."""
+    return totals if by == 1 else [_mean(wrap(total), by)._memory for total in totals]
+
+
+def _joined_there(parts: Sequence[Callable[[], Sequence[Any]]], axis: int) -> Sequence[Any]:
+    """What processes have, on a GPU."""
+    return [tf.concat([wrap(part) for part in of_all()], axis)._memory for of_all in parts]
+
+
+@functools.cache
+def _tell_of_rows() -> None:
+    """Says once why exchanges go by way of the host."""
+    log("device", "sums of processes go by way of the host: there are several replicas in a process")
 
 
 @functools.lru_cache(4096)
@@ -224,6 +293,10 @@ def _added(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 class Replicas:
     """The replicas of a strategy where each of this process runs a compiled function of its own, by which they meet."""
+
+    def takes(self, op: str, arrays: Sequence[Any], attrs: dict[str, Any]) -> bool:
+        """Whether an exchange takes arrays as they lie on a GPU; see `ir.groups.ReplicaGroup`."""
+        return False
 
     def begin(self, op: str, arrays: Sequence[np.ndarray], attrs: dict[str, Any]) -> Any:
         """Begins an exchange; see `ir.groups.ReplicaGroup`.

@@ -34,10 +34,11 @@ class Task:
     Args:
         about: what it is, which must be the same text in all processes; empty for what is no exchange.
         call: does it.
+        offer: gives what this process tells the others beside that, a number up to 255, when they have come to it.
     """
 
-    def __init__(self, about: str, call: Callable[[], Any]) -> None:
-        self.about, self._call = about, call
+    def __init__(self, about: str, call: Callable[[], Any], offer: Callable[[], int] = int) -> None:
+        self.about, self._call, self.offer = about, call, offer
         self.awaited = False  # whether somebody does nothing but wait for it
         self._done = locks.Lock()
         self._done.acquire()
@@ -72,6 +73,11 @@ class Task:
 class Line(Group):
     """A group of processes whose exchanges one thread makes.
 
+    Attributes:
+        offers: what all processes told of the exchange that is made, see `Task`.
+        gpus: those of the processes, where some exchange began on one (`_gpus.py`).
+        broken: of what exchanges are not made any more: others may wait for the end of one that has failed here.
+        closing: what is called when the program ends, after all exchanges.
     Args:
         group: makes one.
     """
@@ -79,18 +85,23 @@ class Line(Group):
     def __init__(self, group: Group) -> None:
         self._group = group
         self.rank, self.size = group.rank, group.size
+        self.offers: list[int] = []
+        self.gpus: Any = None
+        self.broken: Exception | None = None
+        self.closing: list[Callable[[], None]] = []
         self._tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
         self._starting = locks.Lock()
         self._thread: threading.Thread | None = None
 
-    def begin(self, about: str, call: Callable[[Group], Any]) -> Task:
+    def begin(self, about: str, call: Callable[[Group], Any], offer: Callable[[], int] = int) -> Task:
         """Begins an exchange.
 
         Args:
             about: what is exchanged: a text that is the same in all processes.
             call: makes it, with the group.
+            offer: see `Task`.
         """
-        task = Task(about, lambda: call(self._group))
+        task = Task(about, lambda: call(self._group), offer)
         if not self._group.concurrent or self._thread is threading.current_thread():
             task.run(self._compare)
         else:
@@ -125,7 +136,7 @@ class Line(Group):
 
     def _finish(self) -> None:
         """Waits for what was begun and nobody waited for: others have begun it, too."""
-        last = Task("", lambda: None)
+        last = Task("", lambda: [close() for close in self.closing])
         self._tasks.put(last)
         last.wait()
 
@@ -133,10 +144,13 @@ class Line(Group):
         """Has all processes know that they are at the same exchange, when all have come to it.
 
         Raises:
-            RuntimeError: they are not, in all of them.
+            RuntimeError: they are not, in all of them. Exception: what has broken the line.
         """
-        marks = self._group.marks(_mark(task.about), lambda: task.awaited)
-        if len(set(marks)) > 1:
+        if self.broken is not None:
+            raise self.broken
+        marks = self._group.marks(_mark(task.about) + bytes([task.offer()]), lambda: task.awaited)
+        self.offers = [mark[-1] for mark in marks]
+        if len({mark[:-1] for mark in marks}) > 1:
             texts = self._group.texts(task.about)
             shown = "\n".join(f"  process {n}: {text}" for n, text in enumerate(texts))
             raise RuntimeError("Processes have come to different exchanges; all must come to the same ones in the same "

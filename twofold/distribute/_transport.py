@@ -22,12 +22,12 @@ from twofold._front.together import locks
 
 from . import _connecting as connecting
 
-__all__ = ["Group", "MpiGroup", "Turns", "alone", "world"]
+__all__ = ["PATIENCE", "SMALL", "SOON", "Group", "MpiGroup", "Turns", "alone", "give_way", "world"]
 
-_SMALL = 1 << 15  # bytes of a pack that each process gets from all others: one exchange is quicker than two
-_SOON = 100  # looks, of a microsecond or less each where nobody else wants the processor
-_give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))
-_PATIENCE = 1e-4  # seconds between looks whether others have come, where the processor has other work
+SMALL = 1 << 15  # bytes of a pack that each process gets from all others: one exchange is quicker than two
+SOON = 100  # looks, of a microsecond or less each where nobody else wants the processor
+give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))
+PATIENCE = 1e-4  # seconds between looks whether others have come, where the processor has other work
 
 Add = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -97,7 +97,7 @@ class MpiGroup(Group):
 
     def sum(self, rows: np.ndarray, add: Add) -> np.ndarray:
         with self._lock:
-            return self._all(rows, add) if rows.nbytes <= _SMALL or self.size == 1 else self._in_parts(rows, add)
+            return self._all(rows, add) if rows.nbytes <= SMALL or self.size == 1 else self._in_parts(rows, add)
 
     def _all(self, rows: np.ndarray, add: Add) -> np.ndarray:
         """The sum, of which each process adds all up."""
@@ -197,7 +197,7 @@ def _finish(request: Any, is_urgent: Callable[[], bool] = lambda: True) -> None:
     looks = 0
     while not request.Test():
         looks += 1
-        _give_way() if looks < _SOON or is_urgent() else time.sleep(_PATIENCE)
+        give_way() if looks < SOON or is_urgent() else time.sleep(PATIENCE)
 
 
 def _takes_threads() -> bool:
