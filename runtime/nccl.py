@@ -180,7 +180,7 @@ def nccl() -> Nccl | None:
         if _loaded is None and _why is None:
             try:
                 _loaded = Nccl(ctypes.CDLL(_file()))
-            except (OSError, AttributeError, UnavailableError) as error:
+            except (OSError, AttributeError, ValueError, UnavailableError) as error:
                 _why = str(error)
         return _loaded
 

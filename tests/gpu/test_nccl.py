@@ -154,6 +154,14 @@ def test_one_line_says_why(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     assert capsys.readouterr().err.count("by way of the host: processes 0 and 1 share a GPU\n") == 1
 
 
+def test_the_library_of_a_package_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "nvidia" / "nccl" / "lib" / "libnccl.so.2"
+    path.parent.mkdir(parents=True)
+    path.touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert nccl._file() == str(path)
+
+
 def test_a_library_that_is_too_old_is_none() -> None:
     with device() as cuda, pytest.raises(tf.errors.UnavailableError, match="of version 2604, before 2.7"):
         nccl.use(FakeNccl(cuda, version=2604))

@@ -188,7 +188,7 @@ class Processes:
         if op == "collective_all_gather":
             about, axis = _about(op, "", tuple([(a.dtype, None) for a in arrays])), attrs["axis"]
             if stays:
-                return _OnGpu(self._line, about, arrays, self._line.gpus.gather,
+                return _OnGpu(self._line, about, self._line.gpus.packed(arrays), self._line.gpus.gather,
                               lambda group, arrays: _gathered(group, arrays, axis),
                               functools.partial(_joined_there, axis=axis))
             return self._line.begin(about, lambda group: _gathered(group, arrays, axis))
@@ -196,7 +196,7 @@ class Processes:
         about = _about(op, f" ({kind})", tuple([(a.dtype, a.shape) for a in arrays[:count]]))
         divided_by = replicas if kind == "MEAN" else 1
         if stays:
-            return _OnGpu(self._line, about, arrays, self._line.gpus.sum,
+            return _OnGpu(self._line, about, self._line.gpus.packed(arrays, are_summed=True), self._line.gpus.sum,
                           lambda group, arrays: _summed(group, [arrays], divided_by),
                           functools.partial(_divided, by=divided_by))
         return self._line.begin(about, lambda group: _summed(
@@ -207,16 +207,16 @@ class _OnGpu:
     """An exchange of what lies on this process's GPU; where others have it elsewhere, by way of the host.
 
     Args:
+        packed: what is exchanged (`_gpus.Packed`).
         there: makes it from GPU to GPU (`_gpus.Gpus`).
         here: makes it of arrays of the host.
         end: makes results of what `there` gives.
     """
 
-    def __init__(self, line: Line, about: str, arrays: Sequence[Any], there: Callable[[Any, Group], Sequence[Any]],
+    def __init__(self, line: Line, about: str, packed: Any, there: Callable[[Any, Group], Sequence[Any]],
                  here: Callable[[Group, list[np.ndarray]], list[np.ndarray]],
                  end: Callable[[Sequence[Any]], Sequence[Any]]) -> None:
-        from . import _gpus
-        gpus, packed, self._end = line.gpus, _gpus.Packed(arrays), end
+        gpus, self._end = line.gpus, end
 
         def call(group: Group) -> Sequence[Any]:
             try:
@@ -225,8 +225,8 @@ class _OnGpu:
             except BaseException as error:
                 line.broken = tf.errors.UnavailableError(None, None, f"An exchange before has failed: {error}")
                 raise
-            return here(group, _gpus.on_host(arrays))
-        self._task = line.begin(about, call, lambda: gpus.offer(arrays))
+            return here(group, packed.on_host())
+        self._task = line.begin(about, call, lambda: gpus.offer(packed.arrays))
 
     def wait(self) -> Sequence[Any]:
         results: Sequence[Any] = self._task.wait()

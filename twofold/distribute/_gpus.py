@@ -38,27 +38,26 @@ from twofold.runtime.log import log
 
 from ._transport import PATIENCE, SMALL, SOON, Group, give_way
 
-__all__ = ["Gpus", "Packed", "on_host"]
+__all__ = ["Gpus", "Packed"]
 
 _HOST, _NEW, _READY = range(3)  # what a process offers: its host, a GPU that others do not know, the one they know
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY
 
 
-def on_host(arrays: Sequence[Any]) -> list[np.ndarray]:
-    """Arrays of any device as ones of the host."""
-    return [cuda.copy_from(a) for a in arrays]
-
-
 class Packed:
-    """Arrays of a GPU that are to be exchanged, and memory for their sums.
+    """Arrays of a GPU that are to be exchanged, and memory for their sums, if there are to be any.
 
     Made by who hands in the GPU's work: the arrays are those that this work makes, and the memory is free after it.
     """
 
-    def __init__(self, arrays: Sequence[DeviceArray]) -> None:
+    def __init__(self, arrays: Sequence[DeviceArray], are_summed: bool) -> None:
         self.gpu, self.arrays = arrays[0].gpu, arrays
-        self.results = [self.gpu.empty(a.shape, a.dtype) for a in arrays]
+        self.results = [self.gpu.empty(a.shape, a.dtype) for a in arrays] if are_summed else []
         self._ready = _recorded(self.gpu, self.gpu.stream)
+
+    def on_host(self) -> list[np.ndarray]:
+        """The arrays as ones of the host."""
+        return [cuda.copy_from(a) for a in self.arrays]
 
     def follow(self, stream: ctypes.c_void_p) -> None:
         """Has a stream wait for the arrays and the memory."""
@@ -102,6 +101,10 @@ class Gpus:
         if _NEW in offers:
             self._agree(group, gpu)
         return not self._why
+
+    def packed(self, arrays: Sequence[DeviceArray], are_summed: bool = False) -> Packed:
+        """Arrays that are to be exchanged; see `Packed`."""
+        return Packed(arrays, are_summed)
 
     def sum(self, packed: Packed, group: Group) -> list[DeviceArray]:
         """The sums of the arrays of all processes, those of the first process first.
