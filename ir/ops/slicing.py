@@ -20,7 +20,7 @@ from ..op import Op, primitive
 from ..spec import spec as spec_of
 from ..types import AnyTensor, Cotangents, Spec
 
-__all__ = ["strided_slice", "strided_slice_assign", "slice_", "reverse", "span"]
+__all__ = ["strided_slice", "strided_slice_assign", "slice_", "reverse", "selected", "span"]
 
 # What a strided slice does along each axis: (start, stop, step), an index, or None for a new axis of size 1
 Entries: TypeAlias = tuple[tuple[DimLike | None, DimLike | None, int | None] | DimLike | None, ...]
@@ -63,22 +63,28 @@ def _sliced_dims(op: Op, operands: Sequence[Spec], entries: Entries) -> Shape:
     if taken > len(dims):
         raise rules.fail(op, operands, f"Index out of range using input dim {len(dims)}; input has only {len(dims)} "
                          "dims", InvalidArgumentError)
+    for axis, (entry, size) in enumerate(zip((e for e in entries if e is not None), dims, strict=False)):
+        if isinstance(entry, tuple):
+            if entry[2] == 0:
+                raise rules.fail(op, operands, f"strides[{axis}] must be non-zero", InvalidArgumentError)
+        elif not _index_in_range(entry, size):
+            raise rules.fail(op, operands, f"slice index {entry} of dimension {axis} out of bounds.",
+                             InvalidArgumentError)
+    return selected(dims, entries)
+
+
+def selected(dims: Shape, entries: Entries) -> Shape:
+    """The dimensions of what a strided slice selects, whose spec is in order."""
     out: list[DimLike] = []
-    axis = 0
+    left = iter(dims)
     for entry in entries:
         if entry is None:
             out.append(1)
             continue
-        size = dims[axis]
+        size = next(left)
         if isinstance(entry, tuple):
-            if entry[2] == 0:
-                raise rules.fail(op, operands, f"strides[{axis}] must be non-zero", InvalidArgumentError)
             out.append(span(size, *entry))
-        elif not _index_in_range(entry, size):
-            raise rules.fail(op, operands, f"slice index {entry} of dimension {axis} out of bounds.",
-                             InvalidArgumentError)
-        axis += 1
-    return (*out, *dims[axis:])
+    return (*out, *left)
 
 
 def key_of(entries: Entries) -> tuple[slice | DimLike | None | EllipsisType, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
-from twofold.ir.ops.slicing import span
+from twofold.ir.ops.slicing import selected, span
 
 from .export_table import meaning
 from .export_writer import Ref, Writer
@@ -111,22 +111,12 @@ def _run(dims: Sequence[DimLike], spec: Sequence[Any]) -> tuple[int, int, int, i
 
 def _scattered(w: Writer, node: g.Node, x: Ref, value: Ref, spec: Any) -> Ref:
     dims = node.inputs[0].dims
-    ranges: list[tuple[Ref, DimLike]] = []
-    target: list[DimLike] = []
-    axis = 0
-    for entry in spec:
-        if entry is None:
-            target.append(1)
-            continue
-        ranges.append(_places(w, dims[axis], entry))
-        if isinstance(entry, tuple):
-            target.append(span(dims[axis], *entry))
-        axis += 1
-    ranges += [_places(w, d, (None, None, None)) for d in dims[axis:]]
-    target += list(dims[axis:])
     if not dims:
         return w.op("Reshape", value, w.ints([]))
-    value = w.op("Expand", value, w.shape(target))
+    taken = [entry for entry in spec if entry is not None]
+    whole = [(None, None, None)] * (len(dims) - len(taken))
+    ranges = [_places(w, size, entry) for size, entry in zip(dims, [*taken, *whole], strict=True)]
+    value = w.op("Expand", value, w.shape(selected(dims, spec)))
     counts = [r[1] for r in ranges]
     columns = []
     for axis, (numbers, _) in enumerate(ranges):
