@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from distribute import mpi
+from distribute.cpus import logical_cpus
 
 import twofold as tf
 
@@ -18,10 +19,8 @@ COUNT = 3
 
 @pytest.fixture
 def strategy() -> Iterator[tf.distribute.MirroredStrategy]:
-    cpu, = tf.config.list_physical_devices("CPU")
-    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * COUNT)
-    yield tf.distribute.MirroredStrategy()
-    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()])
+    with logical_cpus(COUNT):
+        yield tf.distribute.MirroredStrategy()
 
 
 def number() -> Any:

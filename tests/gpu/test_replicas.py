@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from distribute import mpi
+from distribute.cpus import logical_cpus
 from gpu.devices import HARDWARE, device
 
 import twofold as tf
@@ -25,18 +25,10 @@ def trained(strategy: tf.distribute.Strategy) -> tuple[list[bytes], str]:
     return [w.numpy().tobytes() for w in model.weights], model.weights[0].device
 
 
-@pytest.fixture
-def two_cpus() -> Sequence[str]:
-    """The names of two logical CPUs."""
-    cpu, = tf.config.list_physical_devices("CPU")
-    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-    yield ["/cpu:0", "/cpu:1"]
-    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()])
-
-
 @pytest.mark.skipif(HARDWARE, reason="the fake driver has two GPUs")
-def test_two_gpus_of_one_process(two_cpus: Sequence[str]) -> None:
-    wanted, _ = trained(tf.distribute.MirroredStrategy(two_cpus))
+def test_two_gpus_of_one_process() -> None:
+    with logical_cpus(2) as names:
+        wanted, _ = trained(tf.distribute.MirroredStrategy(names))
     with device(devices=2):
         weights, where = trained(tf.distribute.MirroredStrategy())
     assert weights == wanted and "GPU:0" in where
