@@ -8,7 +8,7 @@ FOLDER may also be one model with versions in it, or one saved model, which is v
 
 A thread looks at the folder now and then. What is new is loaded beside what is there and takes its place at once;
 requests keep the version that they began with until they are done. A version that cannot be loaded is told about by
-its status, and takes nobody's place. Names in requests are looked up among the models that there are; they make no path.
+its status, and takes nobody's place. Names in requests are looked up among the models there are; they make no path.
 """
 
 from __future__ import annotations
