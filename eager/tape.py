@@ -409,7 +409,7 @@ class GradientTape:
             gradients = [grad.zeros_like(s) if g is None else g for g, s in zip(gradients, flat, strict=True)]
         if flat is sources:  # a list of leaves
             return gradients
-        return gradients[0] if _is_leaf(sources) else nest.pack(sources, gradients)
+        return gradients[0] if _is_leaf(sources) else _packed(sources, flat, gradients)
 
     def _begin(self) -> None:
         if not self._persistent:
@@ -538,6 +538,25 @@ def _with_zeros(gradients: list[Any], sources: Sequence[Readable]) -> list[Any]:
         if gradient is playing.NOTHING:
             gradients[n] = grad.zeros_like(sources[n])
     return gradients
+
+
+def _packed(sources: Nest, flat: Sequence[Readable], gradients: Sequence[Any]) -> Nest:
+    """Gradients in the structure of the sources.
+
+    That of a composite value is one like it, with gradients in the places of the tensors that have some and its own
+    tensors in the others; None where no tensor has one.
+    """
+    pairs = zip(flat, gradients, strict=True)
+
+    def of_source(source: Any) -> Any:
+        if not nest.is_composite(source):
+            return next(pairs)[1]
+        own = [next(pairs) for _ in nest.flatten(source)]
+        if all(g is None or not _is_smooth(s) for s, g in own):
+            return None
+        return nest.pack(source, [s if not _is_smooth(s) else grad.zeros_like(s) if g is None else g for s, g in own])
+    packed = [of_source(source) for source in nest.flatten(sources, expand_composites=False)]
+    return nest.pack(sources, packed, expand_composites=False)
 
 
 def _is_leaf(x: object) -> bool:

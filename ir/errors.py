@@ -23,7 +23,7 @@ __all__ = ["OpError", "InvalidArgumentError", "ShapeError", "DTypeError", "Cance
            "DeadlineExceededError", "NotFoundError", "AlreadyExistsError", "PermissionDeniedError",
            "UnauthenticatedError", "ResourceExhaustedError", "FailedPreconditionError", "AbortedError",
            "OutOfRangeError", "UnimplementedError", "InternalError", "UnavailableError", "DataLossError",
-           "SymbolicOperand", "ChoiceNeeded",
+           "SymbolicOperand", "CompositeOperand", "ChoiceNeeded",
            "op_error", "of_values", "describe", "no_truth", "user_line"]
 
 
@@ -92,6 +92,25 @@ class DTypeError(InvalidArgumentError, TypeError):
 
 class SymbolicOperand(TypeError):
     """An op was given what stands for a tensor and has no value, such as an input of a functional model."""
+
+
+class CompositeOperand(SymbolicOperand):
+    """An op was given a value that is made of several tensors, such as a ragged one.
+
+    Public functions answer it by what is registered for the class of the value (`twofold/_front/dispatch.py`).
+
+    Attributes:
+        value: the operand.
+    """
+
+    def __init__(self, value: object) -> None:
+        kind = type(value).__name__
+        super().__init__(f"a {kind} cannot be an operand here: {describe(value)}. Give the tensors that it is made of, "
+                         f"or a dense tensor.\n  {user_line()}")
+        self.value = value
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (SymbolicOperand, self.args)
 
 
 class ChoiceNeeded(SymbolicOperand):

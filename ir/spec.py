@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from . import dtypes as dt
 from .dims import Dim, DimLike, Shape
 from .dtypes import DType, DTypeLike
 from .errors import InvalidArgumentError, describe, is_ours, user_line
+from .type_spec import TypeSpec
 from .types import HasShape, Spec
 
 __all__ = ["TensorShape", "TensorSpec", "spec", "parse_short", "as_numpy", "as_shape", "leaf_types", "listed", "mapped",
@@ -412,7 +413,7 @@ def _size(value: SupportsIndex | Dim, dims: ShapeLike) -> DimLike:
         raise type(e)(f"{e} The shape given is {dims!r}.") from None
 
 
-class TensorSpec:
+class TensorSpec(TypeSpec):
     """A description of tensors: shape, dtype and a name.
 
     Unknown sizes are symbols in `dims`; a size given as None at axis i is the symbol `d{i}`, which says
@@ -431,6 +432,7 @@ class TensorSpec:
     """
 
     __slots__ = ("dims", "dtype", "name")
+    __composite__ = False
 
     dims: Shape | None
     dtype: DType
@@ -453,6 +455,12 @@ class TensorSpec:
     def rank(self) -> int | None:
         """The number of axes, or None when it is unknown."""
         return None if self.dims is None else len(self.dims)
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return self.shape, self.dtype, self.name
+
+    def _form(self) -> Hashable:
+        return self.dtype, self.rank
 
     @classmethod
     def from_spec(cls, spec: TensorSpec, name: str | None = None) -> TensorSpec:

@@ -129,7 +129,7 @@ def _specs(template: PythonValue) -> list[TensorSpec]:
 
 def type_text(template: PythonValue) -> str:
     """A structure of specs and Python values, as signatures print it."""
-    if isinstance(template, TensorSpec):
+    if isinstance(template, TensorSpec) or nest.is_composite(template):
         return repr(template)
     if isinstance(template, Mapping):
         return f"Dict[{', '.join(f'[{k!r}, {type_text(v)}]' for k, v in template.items())}]"

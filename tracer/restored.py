@@ -209,6 +209,8 @@ def _alike(template: Any, value: Any) -> bool:  # containers, whose kind their a
     """Whether two containers hold the same: mappings of the same keys, tuples of the same fields, or one type."""
     if not nest.is_nested(value):
         return False
+    if nest.is_composite(template):
+        return nest.kind_of(template) is nest.kind_of(value) and nest.keys_of(template) == nest.keys_of(value)
     if hasattr(template, "keys"):
         return hasattr(value, "keys") and set(template) == set(value)
     fields = getattr(template, "_fields", None)

@@ -152,7 +152,7 @@ def _walk(value: Any, key: list[Hashable], leaves: list[CallLeaf]) -> None:  # `
 
 def _walk_container(value: Structure, key: list[Hashable], leaves: list[CallLeaf]) -> None:
     names = nest.keys_of(value)
-    key.append((type(value), names))
+    key.append((nest.kind_of(value), names))
     for child in nest.children(value):
         _walk(child, key, leaves)
 

@@ -21,6 +21,7 @@ from twofold.eager.tape import GradientTape, UnconnectedGradients
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
 from twofold.ir.spec import TensorShape, TensorSpec
+from twofold.ir.type_spec import TypeSpec
 from twofold.tracer.tensor_array import TensorArray
 
 from . import (
@@ -95,6 +96,7 @@ from ._front.tensors import (
     get_static_value,
     is_tensor,
     register_tensor_conversion_function,
+    type_spec_from_value,
 )
 from ._front.verify import verify
 from ._ops.array_order import (
@@ -326,7 +328,8 @@ def __getattr__(name: str) -> object:
 
 __all__ = [
     "AggregationMethod", "Assert", "DType", "GradientTape", "Module", "Tensor", "TensorArray", "TensorShape",
-    "TensorSpec", "UnconnectedGradients", "Variable", "VariableAggregation", "VariableSynchronization", "__version__",
+    "TensorSpec", "TypeSpec", "UnconnectedGradients", "Variable", "VariableAggregation", "VariableSynchronization",
+    "__version__",
     "abs", "acos", "acosh", "add", "add_n", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh", "assert_equal",
     "assert_greater", "assert_less", "assert_rank", "atan", "atan2", "atanh", "autodiff", "autograph", "batch_to_space",
     "bfloat16", "bitcast", "bitwise", "bool", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape",
@@ -351,7 +354,8 @@ __all__ = [
     "sort", "space_to_batch", "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient",
     "strided_slice", "string", "subtract", "switch_case", "tan", "tanh", "tensor_scatter_nd_add",
     "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot",
-    "test", "tile", "timestamp", "transpose", "truediv", "truncatediv", "truncatemod", "tuple", "types", "uint16",
+    "test", "tile", "timestamp", "transpose", "truediv", "truncatediv", "truncatemod", "tuple", "type_spec_from_value",
+    "types", "uint16",
     "uint32", "uint64", "uint8", "unique", "unique_with_counts", "unravel_index", "unstack", "variable_creator_scope",
     "vectorized_map", "verify", "where", "while_loop", "zeros", "zeros_like",
 ]

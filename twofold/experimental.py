@@ -1,4 +1,5 @@
-"""`tf.experimental`: what TensorFlow also has under this name; so far the exchange of memory with other libraries."""
+"""`tf.experimental`: values of classes of one's own that are made of tensors, what public functions do with these, and
+the exchange of memory with other libraries."""
 
 from __future__ import annotations
 
@@ -11,9 +12,20 @@ from twofold.eager.tensor import Tensor, wrap
 from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
 
+from ._front import extension_type as _extension_type
 from ._front.api import public
+from ._front.dispatch import (
+    dispatch_for_api,
+    dispatch_for_binary_elementwise_apis,
+    dispatch_for_binary_elementwise_assert_apis,
+    dispatch_for_unary_elementwise_apis,
+    unregister_dispatch_for,
+)
+from ._front.extension_type import BatchableExtensionType, ExtensionType, ExtensionTypeBatchEncoder
 
-__all__ = ["dlpack"]
+__all__ = ["BatchableExtensionType", "ExtensionType", "ExtensionTypeBatchEncoder", "dispatch_for_api",
+           "dispatch_for_binary_elementwise_apis", "dispatch_for_binary_elementwise_assert_apis",
+           "dispatch_for_unary_elementwise_apis", "dlpack", "extension_type", "unregister_dispatch_for"]
 
 
 @public
@@ -85,6 +97,12 @@ class dlpack:
 
     to_dlpack = staticmethod(_to_dlpack)
     from_dlpack = staticmethod(_from_dlpack)
+
+
+class extension_type:
+    """Functions on values of extension types."""
+
+    as_dict = staticmethod(_extension_type.as_dict)
 
 
 publish(__name__)

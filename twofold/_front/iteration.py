@@ -15,7 +15,7 @@ import numpy as np
 from twofold.eager import convert
 from twofold.eager.tensor import Tensor, wrap
 from twofold.ir import dtypes as dt
-from twofold.ir import errors
+from twofold.ir import errors, nest
 from twofold.ir import graph as graphs
 from twofold.ir.dims import Dim
 from twofold.ir.ops.random import mix
@@ -32,7 +32,7 @@ from . import hosted as _hosted
 from .api import public
 
 __all__ = ["StagedElements", "array_of", "arrays_of", "carried", "device_name", "dtype_of", "fold", "guarded", "handle",
-           "held", "host_call", "host_effect", "is_symbolic", "on_host", "one_host_call", "prompt", "public",
+           "held", "host_call", "host_effect", "is_symbolic", "nest", "on_host", "one_host_call", "prompt", "public",
            "random_key", "run_with_captures", "sender_to", "staging", "steps", "symbolic_captures", "tensor_of",
            "tensors_of", "user_function", "weak_finalizer"]
 

@@ -9,14 +9,15 @@ from typing import Any
 from twofold.eager import conversions
 from twofold.eager.tensor import Tensor, where_asked
 from twofold.eager.variable import Variable
-from twofold.ir import ops
+from twofold.ir import nest, ops
 from twofold.ir.dims import numel
+from twofold.ir.spec import TensorSpec
 from twofold.tracer.symbolic import SymbolicValueError
 
 from .api import public, shape_arg, tensor
 
 __all__ = ["constant", "convert_to_tensor", "is_tensor", "get_static_value", "enable_eager_execution",
-           "eager_for_good", "register_tensor_conversion_function"]
+           "eager_for_good", "register_tensor_conversion_function", "type_spec_from_value"]
 
 eager_for_good: list[bool] = []  # not empty once eager execution was asked for
 
@@ -145,3 +146,27 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
         return tensor.numpy() if isinstance(tensor, Tensor) else None
     except SymbolicValueError:
         return None
+
+
+@public
+def type_spec_from_value(value: Any) -> Any:
+    """The `tf.TypeSpec` of a value.
+
+    Args:
+        value: a tensor, variable or composite value, or what becomes a tensor.
+    Raises:
+        TypeError: it is none of these.
+
+    >>> import twofold as tf
+    >>> tf.type_spec_from_value(tf.constant([1, 2]))
+    TensorSpec(shape=(2,), dtype=tf.int32, name=None)
+    """
+    if nest.is_composite(value):
+        return value.__composite_spec__
+    if hasattr(value, "element_spec") and hasattr(value, "_type_spec"):
+        return value._type_spec
+    try:
+        own = value if isinstance(value, Tensor) else tensor(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"Could not build a TypeSpec for {value!r} with type {type(value).__name__}") from None
+    return TensorSpec(own.shape, own.dtype)

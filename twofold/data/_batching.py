@@ -6,7 +6,7 @@ stacked. Both give the same batches.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from twofold._front import iteration as engine
 from ._listed import Listed
 from ._node import INFINITE, UNKNOWN, Node, check, number
 from ._stream import Rows, Run, Stream
-from ._structure import DatasetSpec, Form, Item, general
+from ._structure import DatasetSpec, Form, Item, general, row_spec
 from ._value import dataset_from
 
 __all__ = ["Batch", "PaddedBatch", "Rebatch", "Unbatch", "Window"]
@@ -37,13 +37,15 @@ class Batch(Node):
         self.size = number(size, "batch_size")
         known = not engine.is_symbolic(self.size)
         check(not known or self.size > 0, "Batch size must be greater than zero.")
-        self.form = source.form.map_specs(lambda s: general(s, self.size if self.drop and known else None))
+        self.form = source.form.map_whole(lambda s: general(s, self.size if self.drop and known else None))
 
     def cardinality(self) -> int:
         return UNKNOWN if engine.is_symbolic(self.size) else _batches(self.source.cardinality(), self.size, self.drop)
 
     def start(self, run: Run) -> Stream:
         check(self.size > 0, "Batch size must be greater than zero.")
+        if self.source.form.composite:
+            return _Batched(self.source.start(run), self.size, self.drop, self.source.form.stacked)
         rows = self.source.rows() if run.fuse else None
         if rows is not None:
             return _Gathered(rows, self.source.positions(run), self.size, self.drop)
@@ -69,11 +71,17 @@ class _Gathered(Stream):
         self.positions.load(state)
 
 
-class _Batched(Stream):
-    """Batches of elements, stacked."""
+def _stacked_arrays(items: Sequence[Item]) -> Item:
+    """Items of arrays as one item, along new first axes."""
+    return tuple([_stacked(number, parts) for number, parts in enumerate(zip(*items, strict=True))])
 
-    def __init__(self, source: Stream, size: int, drop: bool) -> None:
-        self.input, self.size, self.drop = source, size, drop
+
+class _Batched(Stream):
+    """Batches of elements, stacked by a function."""
+
+    def __init__(self, source: Stream, size: int, drop: bool, stack: Callable[[list[Item]], Item] = _stacked_arrays
+                 ) -> None:
+        self.input, self.size, self.drop, self.stack = source, size, drop, stack
 
     def _gather(self) -> list[Item]:
         items: list[Item] = []
@@ -86,7 +94,7 @@ class _Batched(Stream):
         items = self._gather()
         if not items or (self.drop and len(items) < self.size):
             return None
-        return tuple([_stacked(number, parts) for number, parts in enumerate(zip(*items, strict=True))])
+        return self.stack(items)
 
     def save(self) -> Any:
         return self.input.save()
@@ -126,10 +134,13 @@ class PaddedBatch(Node):
         self.source, self.size, self.drop = source, number(size, "batch_size"), bool(drop)
         check(engine.is_symbolic(self.size) or self.size > 0, "Batch size must be greater than zero.")
         self.shapes, self.values = shapes, values
+        if source.form.composite:
+            kinds = [s.value_type.__name__ for s in source.form.whole if engine.nest.is_composite(s)]
+            raise TypeError(f"Padded batching of components of type {kinds[0]} is not supported.")
         count = self.size if self.drop and not engine.is_symbolic(self.size) else None
         specs = [tf.TensorSpec([count, *[n if isinstance(n, int) else None for n in shape]], spec.dtype)
                  for spec, shape in zip(source.form.flat, shapes, strict=True)]
-        self.form = Form(tf.nest.pack_sequence_as(source.form.spec, specs))
+        self.form = Form(engine.nest.pack(source.form.spec, specs))
 
     def cardinality(self) -> int:
         return UNKNOWN if engine.is_symbolic(self.size) else _batches(self.source.cardinality(), self.size, self.drop)
@@ -185,7 +196,9 @@ class Unbatch(Node):
         if not source.form.plain:
             raise TypeError("unbatch() takes elements of tensors; these hold datasets: use flat_map.")
         sizes = set()
-        for spec in source.form.flat:
+        for spec in source.form.whole:
+            if engine.nest.is_composite(spec):
+                continue
             if spec.shape.rank == 0:
                 raise ValueError("Cannot unbatch an input with scalar components.")
             if spec.shape.rank is not None and spec.shape[0] is not None:
@@ -195,8 +208,7 @@ class Unbatch(Node):
             raise ValueError("`unbatch()` is only supported for datasets of elements whose components have a matching "
                              f"leading dimension. Encountered both {a} and {b}.")
         self.size = sizes.pop() if sizes else None
-        self.form = source.form.map_specs(
-            lambda s: tf.TensorSpec(None if s.shape.rank is None else s.shape[1:], s.dtype))
+        self.form = source.form.map_whole(row_spec)
 
     def cardinality(self) -> int:
         n = self.source.cardinality()
@@ -205,6 +217,8 @@ class Unbatch(Node):
         return UNKNOWN if n == UNKNOWN or self.size is None else n * self.size
 
     def start(self, run: Run) -> Stream:
+        if self.source.form.composite:
+            return _UnbatchedWhole(self.source.start(run), self.source.form)
         return _Unbatched(self.source.start(run))
 
 
@@ -239,6 +253,31 @@ class _Unbatched(Stream):
         self.input.load(state[2])
 
 
+class _UnbatchedWhole(Stream):
+    """The rows of elements that hold composite values."""
+
+    def __init__(self, source: Stream, form: Form) -> None:
+        self.input, self.form = source, form
+        self.rows: list[Item] = []
+        self.at = 0
+
+    def next(self) -> Any:
+        while self.at >= len(self.rows):
+            item = self.input.next()
+            if item is None:
+                return None
+            self.rows, self.at = self.form.rows(item), 0
+        self.at += 1
+        return self.rows[self.at - 1]
+
+    def save(self) -> Any:
+        return [[list(row) for row in self.rows], self.at, self.input.save()]
+
+    def load(self, state: Any) -> None:
+        self.rows, self.at = [tuple(row) for row in state[0]], state[1]
+        self.input.load(state[2])
+
+
 class Rebatch(Node):
     """The rows of batches in batches of other sizes, which take turns."""
 
@@ -251,6 +290,8 @@ class Rebatch(Node):
               f"batch_size must be a positive integer or a vector of such; got {given}.")
         self.sizes = given
         size = given[0] if self.drop and len(set(given)) == 1 else None
+        if source.form.composite:
+            raise TypeError("rebatch() takes elements of tensors: use unbatch() and batch().")
         self.form = Unbatch(source).form.map_specs(lambda s: general(s, size))
 
     def cardinality(self) -> int:

@@ -26,9 +26,9 @@ class Zip(Node):
     name = "Zip"
 
     def __init__(self, structure: Any) -> None:
-        datasets = tf.nest.flatten(structure)
+        datasets = engine.nest.flatten(structure)
         self.parts = [d._node for d in datasets]
-        self.form = Form(tf.nest.pack_sequence_as(structure, [p.form.spec for p in self.parts]))
+        self.form = Form(engine.nest.pack(structure, [p.form.spec for p in self.parts]))
 
     def cardinality(self) -> int:
         counts = [p.cardinality() for p in self.parts]

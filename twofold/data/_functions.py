@@ -59,11 +59,11 @@ class ElementFunction(Capturing):
         """A function of the leaves as tensors that gives the leaves of the result as tensors."""
         def flat(*leaves: Any) -> tuple[Any, ...]:
             result = self._result(self._call(leaves))
-            flat_result = tf.nest.flatten(result)
+            flat_result = engine.nest.flatten(result)
             specs = {id(x): tf.TensorSpec(None, dtype) for x, dtype in [
                 (x, x.dtype) for x in flat_result if not is_dataset(x)] if engine.carried(x)}
             self._late.update([i for i, x in enumerate(flat_result) if id(x) in specs])
-            self._made.append(tf.nest.map_structure(lambda x: specs.get(id(x), x), result) if specs else result)
+            self._made.append(engine.nest.map_structure(lambda x: specs.get(id(x), x), result) if specs else result)
             return tuple([_as_handle(x) if is_dataset(x) else x for x in flat_result])
         flat.__name__ = getattr(fn, "__name__", type(fn).__name__)
         return flat
@@ -99,7 +99,7 @@ class ElementFunction(Capturing):
 
     @staticmethod
     def _general(spec: Any) -> Any:
-        return tf.nest.map_structure(
+        return engine.nest.map_structure(
             lambda s: s if isinstance(s, DatasetSpec) else tf.TensorSpec(s.shape, s.dtype), spec)
 
     def _by_ranks(self, tensors: list[Any]) -> Form:
@@ -117,7 +117,7 @@ class ElementFunction(Capturing):
         if not forms:
             assert failure is not None
             raise failure
-        return Form(tf.nest.map_structure(_common, *forms))
+        return Form(engine.nest.map_structure(_common, *forms))
 
     def over_rows(self) -> Callable[..., Any] | None:
         """The function of batches that this is element by element; None where it is not, or it cannot be told."""

@@ -160,7 +160,7 @@ def settled_state(fn: Callable[..., Any], start: Form, element: Form, what: str,
         made = ElementFunction(fn, [form, element], what)
         state = Form(state_of(made.form.spec))
         try:
-            tf.nest.assert_same_structure(form.spec, state.spec)
+            engine.nest.assert_same_structure(form.spec, state.spec)
         except (TypeError, ValueError) as e:
             raise TypeError(f"The element structure for the new state must match the initial state. Expected "
                             f"{form.spec!r}; got {state.spec!r}.") from e
@@ -170,7 +170,7 @@ def settled_state(fn: Callable[..., Any], start: Form, element: Form, what: str,
         shapes = [a.shape.most_specific_compatible_shape(b.shape) for a, b in zip(form.flat, state.flat, strict=True)]
         if all(a == b.shape for a, b in zip(shapes, form.flat, strict=True)):
             return form, made
-        form = Form(tf.nest.pack_sequence_as(form.spec, [tf.TensorSpec(s, b.dtype) for s, b in
+        form = Form(engine.nest.pack(form.spec, [tf.TensorSpec(s, b.dtype) for s, b in
                                                          zip(shapes, form.flat, strict=True)]))
 
 

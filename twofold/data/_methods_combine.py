@@ -47,7 +47,7 @@ class CombineMethods:
         if args and datasets is not None:
             raise TypeError("Both `*args` and `datasets` cannot be set.")
         structure = datasets if datasets is not None else args[0] if len(args) == 1 else args
-        leaves = tf.nest.flatten(structure)
+        leaves = engine.nest.flatten(structure)
         for leaf in leaves:
             if not is_dataset(leaf):
                 raise TypeError(f"Invalid input to `zip`. Inputs are expected to be (nested) structures of "

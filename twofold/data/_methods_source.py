@@ -11,7 +11,7 @@ from twofold._front.api import listed
 
 from ._files import matching_files
 from ._saved import Loaded, save
-from ._sources import Counter, Generated, RandomNumbers, Range, Slices, Tensors
+from ._sources import Counter, Generated, RandomNumbers, Range, Slices, Tensors, sliced
 from ._structure import DatasetSpec, Form, normal
 from ._value import dataset_from
 
@@ -56,7 +56,7 @@ class SourceMethods:
         >>> [x["a"].numpy().item() for x in dataset]
         [1, 2]
         """
-        return _dataset(Slices(tensors))
+        return _dataset(sliced(tensors))
 
     @staticmethod
     def range(*args: Any, **kwargs: Any) -> Any:

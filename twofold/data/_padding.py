@@ -56,7 +56,7 @@ def _covers(shape: tf.TensorShape, known: tf.TensorShape) -> bool:
 
 def _leaves(spec: Any, given: Any) -> list[Any]:
     """The parts of an argument that go with the components of an element."""
-    if not tf.nest.is_nested(spec):
+    if not engine.nest.is_nested(spec):
         return [given]
     if isinstance(spec, dict):
         if not isinstance(given, dict) or set(given) != set(spec):
@@ -66,14 +66,14 @@ def _leaves(spec: Any, given: Any) -> list[Any]:
         if not isinstance(given, (tuple, list)) or len(given) != len(spec):
             raise ValueError(f"The two structures don't have the same nested structure: {spec!r} and {given!r}.")
         return [leaf for s, g in zip(spec, given, strict=True) for leaf in _leaves(s, g)]
-    return tf.nest.flatten(given)
+    return engine.nest.flatten(given)
 
 
 def _values(form: Form, given: Any) -> list[np.ndarray]:
     """The padding of each component: 0, "" or False by default; one value may be given for all."""
     if given is None:
         return [_default(s.dtype) for s in form.flat]
-    single = not tf.nest.is_nested(given)
+    single = not engine.nest.is_nested(given)
     leaves = [given] * len(form.flat) if single else _leaves(form.spec, given)
     return [_default(s.dtype) if leaf is None else _value(s, leaf) for s, leaf in zip(form.flat, leaves, strict=True)]
 

@@ -10,12 +10,13 @@ import numpy as np
 import twofold as tf
 from twofold._front import iteration as engine
 
+from ._listed import Listed
 from ._node import INFINITE, UNKNOWN, Node, check, number
 from ._stream import ArithmeticRows, Draws, Orders, Positions, RowItems, Rows, Run, Stream
-from ._structure import DatasetSpec, Form, normal, spec_of
+from ._structure import DatasetSpec, Form, normal, row_spec, spec_of
 from ._value import is_dataset
 
-__all__ = ["Counter", "Generated", "Placeholder", "RandomNumbers", "Range", "Slices", "Tensors"]
+__all__ = ["Counter", "Generated", "Placeholder", "RandomNumbers", "Range", "Slices", "Tensors", "sliced"]
 
 
 class _Once(Stream):
@@ -45,7 +46,7 @@ class Tensors(Node):
     def __init__(self, element: Any) -> None:
         element = normal(element)
         self.form = Form(spec_of(element))
-        self.leaves = tf.nest.flatten(element)
+        self.leaves = engine.nest.flatten(element)
         if not self.leaves:
             raise ValueError("Invalid `element`. `element` should not be empty.")
 
@@ -66,7 +67,7 @@ class Slices(Node):
 
     def __init__(self, tensors: Any) -> None:
         element = normal(tensors)
-        self.leaves = tf.nest.flatten(element)
+        self.leaves = engine.nest.flatten(element)
         if not self.leaves:
             raise ValueError("Invalid `element`. `element` should not be empty.")
         shapes = [leaf.shape for leaf in self.leaves]
@@ -77,7 +78,7 @@ class Slices(Node):
             if other != sizes[0]:
                 raise ValueError(f"Dimensions {sizes[0]} and {other} are not compatible")
         specs = [tf.TensorSpec(s[1:], leaf.dtype) for s, leaf in zip(shapes, self.leaves, strict=True)]
-        self.form = Form(tf.nest.pack_sequence_as(element, specs))
+        self.form = Form(engine.nest.pack(element, specs))
         self.count = sizes[0] if sizes else UNKNOWN
 
     def cardinality(self) -> int:
@@ -93,6 +94,15 @@ class Slices(Node):
 
     def start(self, run: Run) -> Stream:
         return RowItems(Rows([engine.array_of(x) for x in self.leaves]), self.positions(run))
+
+
+def sliced(tensors: Any) -> Node:
+    """The slices of a structure of tensors and composite values along their first axes."""
+    element = normal(tensors)
+    form = Form(spec_of(element)) if engine.nest.flatten(element) else None
+    if form is None or not form.composite:
+        return Slices(element)
+    return Listed(form.rows(form.item(element)), form.map_whole(row_spec))
 
 
 class Range(Node):
@@ -277,8 +287,12 @@ def _mismatch(message: str) -> tf.errors.InvalidArgumentError:
 def _leaves(spec: Any, value: Any) -> list[Any]:
     """The leaves of an element of a generator, by the structure that was declared; lists may take the place of
     tuples."""
-    if not tf.nest.is_nested(spec):
+    if not engine.nest.is_nested(spec):
         return [value]
+    if engine.nest.is_composite(spec):
+        if not spec.is_compatible_with(value):
+            raise TypeError(type(value).__name__)
+        return engine.nest.flatten(value)
     if isinstance(spec, dict):
         if set(spec) != set(value):
             raise ValueError(f"keys {sorted(value)}")
@@ -287,8 +301,8 @@ def _leaves(spec: Any, value: Any) -> list[Any]:
         if not isinstance(value, (tuple, list)) or len(value) != len(spec):
             raise TypeError(type(value).__name__)
         return [leaf for s, v in zip(spec, value, strict=True) for leaf in _leaves(s, v)]
-    tf.nest.assert_same_structure(spec, value)
-    return tf.nest.flatten(value)
+    engine.nest.assert_same_structure(spec, value)
+    return engine.nest.flatten(value)
 
 
 def _converted(leaf: Any, dtype: Any) -> np.ndarray:

@@ -205,7 +205,7 @@ class Dataset(SourceMethods, OrderMethods, MapMethods, BatchMethods, CombineMeth
         fn = engine.user_function(fn)
         start = first.form.pack([tf.convert_to_tensor(x) for x in first.leaves])
         return engine.fold(self.__staged_sequence__(), start, lambda state, element: Form(form.spec).pack(
-            [tf.convert_to_tensor(x) for x in tf.nest.flatten(fn(state, element))]))
+            [tf.convert_to_tensor(x) for x in engine.nest.flatten(fn(state, element))]))
 
     # -- inside of traced functions ---------------------------------------------------------------
     def __staged_sequence__(self) -> Any:

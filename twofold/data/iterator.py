@@ -50,7 +50,7 @@ class IteratorSpec:
         return isinstance(other, IteratorSpec) and self.element_spec == other.element_spec
 
     def __hash__(self) -> int:
-        return hash(tuple(tf.nest.flatten(self.element_spec)))
+        return hash(tuple(engine.nest.flatten(self.element_spec)))
 
     def __repr__(self) -> str:
         return f"IteratorSpec({self.element_spec!r})"
@@ -77,7 +77,7 @@ class Optional:
         """
         from ._structure import normal, spec_of
         element = normal(value)
-        return Optional(spec_of(element), tf.nest.flatten(element), tf.constant(True))
+        return Optional(spec_of(element), engine.nest.flatten(element), tf.constant(True))
 
     @staticmethod
     def empty(element_spec: Any) -> Optional:
@@ -209,7 +209,7 @@ class Iterator(Trackable):
         item = self._pull()
         if item is None:
             return Optional.empty(self.element_spec)
-        leaves = [x for x in tf.nest.flatten(self._form.element(item)) if x is not None]
+        leaves = [x for x in engine.nest.flatten(self._form.element(item)) if x is not None]
         return Optional(self.element_spec, leaves, tf.constant(True))
 
     @property
@@ -314,7 +314,7 @@ class _Late(Sequence):
 
     def _all(self) -> list[Any]:
         if self._leaves is None:
-            self._leaves = tf.nest.flatten(self._elements.item(None))
+            self._leaves = engine.nest.flatten(self._elements.item(None))
         return self._leaves
 
     def __getitem__(self, at: Any) -> Any:

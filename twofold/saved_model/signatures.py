@@ -70,6 +70,8 @@ def by_name(result: Any) -> dict[Any, Any]:
         return dict(result)
     if hasattr(result, "_asdict"):
         return dict(result._asdict())
+    if nest.is_composite(result):
+        return {f"output_{n}": part for n, part in enumerate(nest.flatten(result))}
     if nest.is_nested(result) and not isinstance(result, (list, tuple)):
         return dict(zip(nest._fields(result), nest.children(result), strict=True))
     parts = result if isinstance(result, (list, tuple)) else [result]

@@ -27,6 +27,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir import nest
 from twofold.ir.dtypes import DType
 from twofold.ir.spec import TensorShape, TensorSpec, parse_short
+from twofold.ir.type_spec import TypeSpec, named_spec, registered_name
 from twofold.tracer.signature import ObjectReference
 
 __all__ = ["encode", "decode", "NotPlainError", "record_type"]
@@ -58,9 +59,20 @@ def encode(value: Any, node_of: Callable[[Any], int | None] = lambda value: None
         return value
     if isinstance(value, TensorSpec):
         return {"tensor": value.short(), **({} if value.name is None else {"name": value.name})}
+    if nest.is_composite(value):
+        return _composite(value.__composite_spec__, functools.partial(encode, node_of=node_of))
     if nest.is_nested(value) and not isinstance(value, TensorShape):
         return _container(value, functools.partial(encode, node_of=node_of))
     return _plain(value, node_of)
+
+
+def _composite(spec: TypeSpec, part: Callable[[Any], Any]) -> Any:
+    """The spec of a composite value, by the name that its class is registered under."""
+    name = registered_name(type(spec))
+    if name is None:
+        raise NotPlainError(f"the spec {spec!r}, whose class has no name for files: a class of the user's has one by "
+                            "an attribute `__name__`, such as 'package.Class',")
+    return {"spec": name, "of": [part(v) for v in spec._serialize()]}
 
 
 def _container(value: Any, part: Callable[[Any], Any]) -> Any:
@@ -149,6 +161,17 @@ def _tensor(data: dict[str, Any]) -> TensorSpec:
     return TensorSpec(parsed.dims, parsed.dtype, None if name is None else _typed(name, str))
 
 
+def _spec(data: dict[str, Any], part: Callable[[Any], Any]) -> Any:
+    name = _typed(data["spec"], str)
+    cls = named_spec(name)
+    if cls is None:
+        raise ValueError(f"no class of specs is registered as {_short(name)}: import the module that declares it")
+    try:
+        return cls._deserialize(tuple([part(v) for v in _typed(data["of"], list)]))
+    except (TypeError, AttributeError) as e:
+        raise ValueError(f"the spec {_short(name)} cannot be made: {e}") from None
+
+
 def _mapping(pairs: Any, part: Callable[[Any], Any], kind: type) -> Any:
     mapping = kind()
     for pair in _typed(pairs, list):
@@ -207,6 +230,7 @@ _READERS: dict[str, Callable[[dict[str, Any], Callable[[Any], Any]], Any]] = {
     "dict": lambda data, part: _mapping(data["dict"], part, dict),
     "ordered": lambda data, part: _mapping(data["ordered"], part, collections.OrderedDict),
     "record": _record,
+    "spec": _spec,
     "bytes": lambda data, part: base64.b64decode(_typed(data["bytes"], str), validate=True),
     "complex": lambda data, part: complex(*[_float(part(v)) for v in _typed(data["complex"], list)]),
     "dtype": lambda data, part: _dtype(data["dtype"]),
