@@ -16,6 +16,7 @@ if not _os.path.isdir(_os.path.join(__path__[0], "ir")):
     __path__.append(_os.path.dirname(_os.path.abspath(__path__[0])))
 
 from twofold.eager.custom import custom_gradient, grad_pass_through, recompute_grad
+from twofold.eager.indexed_slices import IndexedSlices, IndexedSlicesSpec
 from twofold.eager.naming import name_scope
 from twofold.eager.tape import GradientTape, UnconnectedGradients
 from twofold.eager.tensor import Tensor
@@ -277,7 +278,12 @@ from .version import __version__
 
 #: sub-packages that are imported when they are first asked for, so that `import twofold` stays quick
 _ON_FIRST_USE = frozenset({"compat", "contrib", "data", "distribute", "experimental", "export", "image", "io", "keras",
-                           "losses", "profiler", "saved_model", "strings", "summary", "train"})
+                           "losses", "profiler", "ragged", "saved_model", "sparse", "strings", "summary",
+                           "train"})
+#: classes of values that are made of tensors, likewise
+_COMPOSITES = {"RaggedTensor": ("ragged", "_ragged.ragged_tensor"), "RaggedTensorSpec": (
+    "ragged", "_ragged.ragged_tensor"), "SparseTensor": ("sparse", "_sparse.sparse_tensor"), "SparseTensorSpec": (
+        "sparse", "_sparse.sparse_tensor")}
 #: modules of Keras that have a place here too, and its initialisers under their older names
 _KERAS = frozenset({"initializers", "metrics", "optimizers"})
 _INITIALIZERS = {"constant_initializer": "Constant", "ones_initializer": "Ones", "random_normal_initializer":
@@ -296,10 +302,16 @@ if _TYPE_CHECKING:
     from . import keras as keras
     from . import losses as losses
     from . import profiler as profiler
+    from . import ragged as ragged
     from . import saved_model as saved_model
+    from . import sparse as sparse
     from . import strings as strings
     from . import summary as summary
     from . import train as train
+    from ._ragged.ragged_tensor import RaggedTensor as RaggedTensor
+    from ._ragged.ragged_tensor import RaggedTensorSpec as RaggedTensorSpec
+    from ._sparse.sparse_tensor import SparseTensor as SparseTensor
+    from ._sparse.sparse_tensor import SparseTensorSpec as SparseTensorSpec
 
 
 def _imported(name: str) -> object:
@@ -313,6 +325,10 @@ _older.expect("modules", lambda: _imported("compat.v1"))
 def __getattr__(name: str) -> object:
     if name in _ON_FIRST_USE:
         return _imported(name)
+    if name in _COMPOSITES:
+        functions, module = _COMPOSITES[name]
+        _imported(functions)  # what public functions do with such values
+        return getattr(_imported(module), name)
     if name in _KERAS:
         from . import keras
         return getattr(keras, name)
@@ -327,7 +343,8 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
-    "AggregationMethod", "Assert", "DType", "GradientTape", "Module", "Tensor", "TensorArray", "TensorShape",
+    "AggregationMethod", "Assert", "DType", "GradientTape", "IndexedSlices", "IndexedSlicesSpec", "Module",
+    "RaggedTensor", "RaggedTensorSpec", "SparseTensor", "SparseTensorSpec", "Tensor", "TensorArray", "TensorShape",
     "TensorSpec", "TypeSpec", "UnconnectedGradients", "Variable", "VariableAggregation", "VariableSynchronization",
     "__version__",
     "abs", "acos", "acosh", "add", "add_n", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh", "assert_equal",

@@ -3,7 +3,8 @@ the exchange of memory with other libraries."""
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +24,8 @@ from ._front.dispatch import (
 )
 from ._front.extension_type import BatchableExtensionType, ExtensionType, ExtensionTypeBatchEncoder
 
-__all__ = ["BatchableExtensionType", "ExtensionType", "ExtensionTypeBatchEncoder", "dispatch_for_api",
+__all__ = ["BatchableExtensionType", "DynamicRaggedShape", "ExtensionType", "ExtensionTypeBatchEncoder", "RowPartition",
+           "dispatch_for_api",
            "dispatch_for_binary_elementwise_apis", "dispatch_for_binary_elementwise_assert_apis",
            "dispatch_for_unary_elementwise_apis", "dlpack", "extension_type", "unregister_dispatch_for"]
 
@@ -103,6 +105,19 @@ class extension_type:
     """Functions on values of extension types."""
 
     as_dict = staticmethod(_extension_type.as_dict)
+
+
+if TYPE_CHECKING:
+    from ._ragged.row_partition import RowPartition as RowPartition
+    from ._ragged.shape import DynamicRaggedShape as DynamicRaggedShape
+
+_RAGGED = {"DynamicRaggedShape": "_ragged.shape", "RowPartition": "_ragged.row_partition"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _RAGGED:
+        return getattr(importlib.import_module(f"twofold.{_RAGGED[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 publish(__name__)

@@ -15,8 +15,17 @@ import numpy as np
 from twofold.eager import convert, entries
 from twofold.eager.tensor import Tensor
 from twofold.ir import dtypes as dt
+from twofold.ir import nest
 from twofold.ir.dims import Dim
-from twofold.ir.errors import ChoiceNeeded, InvalidArgumentError, SymbolicOperand, describe, is_ours, user_line
+from twofold.ir.errors import (
+    ChoiceNeeded,
+    CompositeOperand,
+    InvalidArgumentError,
+    SymbolicOperand,
+    describe,
+    is_ours,
+    user_line,
+)
 from twofold.ir.op import Op, tracing
 from twofold.ir.spec import TensorShape, as_numpy, listed, mapped, no_item, numbered
 from twofold.runtime import native
@@ -228,9 +237,11 @@ def ints(value: Any, what: str = "value", span: Span | None = None) -> tuple[Any
 
 def _each(items: Any, what: str, span: Span | None, given: Any) -> tuple[Any, ...]:
     """The integers of a sequence that is part of what was given, or all of it."""
+    if nest.is_composite(items):
+        raise CompositeOperand(items)
     try:
         return tuple(v if isinstance(v, Dim) else _int(v, what, span) for v in listed(items, what))
-    except (ChoiceNeeded, InvalidArgumentError):
+    except (ChoiceNeeded, CompositeOperand, InvalidArgumentError):
         raise
     except TypeError:
         raise TypeError(f"{what} must be an integer or a sequence of integers; got {given!r}.") from None

@@ -14,10 +14,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from twofold._front.api import for_the_user, public, stand_in, unguarded
+from twofold.ir import nest
 from twofold.ir.errors import CompositeOperand, SymbolicOperand
 
-__all__ = ["dispatch_for_api", "dispatch_for_binary_elementwise_apis", "dispatch_for_binary_elementwise_assert_apis",
-           "dispatch_for_unary_elementwise_apis", "elementwise", "implements", "unregister_dispatch_for"]
+__all__ = ["Holds", "dispatch_for_api", "dispatch_for_binary_elementwise_apis",
+           "dispatch_for_binary_elementwise_assert_apis", "dispatch_for_unary_elementwise_apis", "elementwise",
+           "implements", "unregister_dispatch_for"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 Signature = Mapping[Any, Any]  # annotations by the names or numbers of parameters
@@ -82,6 +84,21 @@ def elementwise(function: Any) -> int:
     """How many operands a public function works on element by element, its first ones; 0 for other functions."""
     function = unguarded(function)
     return 2 if function in _functions(_BINARY) else 1 if function in _functions(_UNARY) else 0
+
+
+class Holds:
+    """A type for `implements`: values of a class, and structures that hold one.
+
+    Args:
+        kind: the class, or a tuple of classes.
+    """
+
+    def __init__(self, kind: Any) -> None:
+        self.kind = kind
+
+    def fits(self, value: Any) -> bool:
+        """Whether a value is one, or holds one."""
+        return any(isinstance(leaf, self.kind) for leaf in nest.flatten(value, expand_composites=False))
 
 
 # -- registering --------------------------------------------------------------------------------------------------
@@ -256,6 +273,8 @@ def _fits(value: Any, annotation: Any) -> bool:
     """Whether a value is of a type: a class, a union, a list or a tuple of types, or a tensor."""
     if annotation is Any or annotation is inspect.Parameter.empty:
         return True
+    if isinstance(annotation, Holds):
+        return annotation.fits(value)
     origin, within = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (list, typing.get_origin(list[int])):
         return isinstance(value, (list, tuple)) and any(_fits(v, within[0]) for v in value) and all(

@@ -19,6 +19,7 @@ from twofold.eager import convert
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
 from twofold.ir import nest
+from twofold.ir.errors import CompositeOperand
 from twofold.ir.op import tracing
 from twofold.ir.spec import TensorSpec
 from twofold.tracer import host
@@ -105,6 +106,9 @@ class _Pending:
             tensors.append(convert.as_tensor(x))
             return TensorSpec(tensors[-1].shape, tensors[-1].dtype)
         try:
+            for leaf in nest.flatten(argument, expand_composites=False):
+                if nest.is_composite(leaf):
+                    raise CompositeOperand(leaf)
             noted = nest.map_structure(outline, argument)
         except RecursionError:
             return _Itself(argument)

@@ -14,7 +14,7 @@ from twofold._ops.array_creation import constant_of
 from twofold._ops.array_joining import stack, unstack
 from twofold.ir import dtypes as dt
 from twofold.ir import nest, ops
-from twofold.ir.errors import InvalidArgumentError
+from twofold.ir.errors import CompositeOperand, InvalidArgumentError
 from twofold.ir.spec import TensorSpec
 from twofold.tracer import array_loops
 from twofold.tracer.autograph import callee
@@ -85,6 +85,9 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, dtype: Any = None, parallel_ite
     [4, 6]
     """
     signature = dtype if fn_output_signature is None else fn_output_signature
+    for leaf in nest.flatten([elems, signature], expand_composites=False):
+        if nest.is_composite(leaf):
+            raise CompositeOperand(leaf)
     if current() is not None:
         return array_loops.staged_map("map_fn", callee(fn), elems, _leaves("map_fn", elems),
                                       lambda value: _as_signed(value, signature))

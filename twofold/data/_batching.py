@@ -20,7 +20,7 @@ from ._stream import Rows, Run, Stream
 from ._structure import DatasetSpec, Form, Item, general, row_spec
 from ._value import dataset_from
 
-__all__ = ["Batch", "PaddedBatch", "Rebatch", "Unbatch", "Window"]
+__all__ = ["Batch", "PaddedBatch", "RaggedBatch", "Rebatch", "Unbatch", "Window"]
 
 
 def _batches(count: int, size: int, drop: bool) -> int:
@@ -118,6 +118,61 @@ def _stacked(component: int, parts: Sequence[np.ndarray]) -> np.ndarray:
     for i, part in enumerate(parts):
         made[i] = part[()]
     return made
+
+
+class RaggedBatch(Node):
+    """Elements stacked along a new first axis, whose axes of unknown size are ragged then."""
+
+    name = "DenseToRaggedBatch"
+
+    def __init__(self, source: Node, size: Any, drop: bool, row_splits_dtype: Any) -> None:
+        self.source, self.drop, self.splits_dtype = source, bool(drop), tf.as_dtype(row_splits_dtype)
+        self.size = number(size, "batch_size")
+        known = not engine.is_symbolic(self.size)
+        check(not known or self.size > 0, "Batch size must be greater than zero.")
+        count = self.size if self.drop and known else None
+        self.form = source.form.map_whole(lambda s: self._spec(s, count))
+
+    def _spec(self, spec: Any, count: int | None) -> Any:
+        levels = _ragged_axes(spec)
+        if not levels:
+            return general(spec, count)
+        return tf.RaggedTensorSpec(tf.TensorShape([count]).concatenate(spec.shape), spec.dtype, levels,
+                                   self.splits_dtype)
+
+    def cardinality(self) -> int:
+        return UNKNOWN if engine.is_symbolic(self.size) else _batches(self.source.cardinality(), self.size, self.drop)
+
+    def start(self, run: Run) -> Stream:
+        check(self.size > 0, "Batch size must be greater than zero.")
+        return _Batched(self.source.start(run), self.size, self.drop, self._stacked)
+
+    def _stacked(self, items: list[Item]) -> Item:
+        form = self.source.form
+        elements = [engine.nest.flatten(form.element(item), expand_composites=False) for item in items]
+        leaves = [self._stacked_leaf(spec, values) for spec, values in
+                  zip(form.whole, zip(*elements, strict=True), strict=True)]
+        return form.item(leaves)
+
+    def _stacked_leaf(self, spec: Any, values: Sequence[Any]) -> Any:
+        if engine.nest.is_composite(spec):
+            return spec._stacked(values)
+        levels = _ragged_axes(spec)
+        if not levels:
+            return tf.stack(list(values))
+        if levels > 1:
+            values = [tf.RaggedTensor.from_tensor(v, ragged_rank=levels - 1) for v in values]
+        stacked = tf.ragged.stack(list(values))
+        return stacked.with_row_splits_dtype(self.splits_dtype)
+
+
+def _ragged_axes(spec: Any) -> int:
+    """How many axes of a batch of what `spec` describes are partitioned into rows: those up to the last unknown one."""
+    if engine.nest.is_composite(spec):
+        return 0
+    if spec.shape.rank is None:
+        raise ValueError("ragged_batch takes elements of known rank.")
+    return max([n + 1 for n, size in enumerate(spec.shape) if size is None], default=0)
 
 
 class PaddedBatch(Node):

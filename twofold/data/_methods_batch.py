@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import twofold as tf
 from twofold._front import iteration as engine
 
-from ._batching import Batch, Rebatch, Unbatch, Window
+from ._batching import Batch, RaggedBatch, Rebatch, Unbatch, Window
 from ._padding import padded, padded_shapes
 
 __all__ = ["BatchMethods"]
@@ -58,6 +59,25 @@ class BatchMethods:
         [[[1, 0], [2, 2]], [[3, 3, 3]]]
         """
         return padded(self, batch_size, _shapes(self._node.form, padded_shapes), padding_values, drop_remainder)
+
+    def ragged_batch(self, batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = tf.int64,
+                     name: str | None = None) -> Any:
+        """Elements stacked along a new first axis; axes whose sizes are not known are ragged in the batches.
+
+        Args:
+            batch_size: how many; the last batch may have fewer.
+            drop_remainder: whether a last batch with fewer is left out.
+            row_splits_dtype: of the ragged tensors: int64 or int32.
+            name: accepted, without effect.
+        Raises:
+            InvalidArgumentError: the size is not above zero. ValueError: a rank is not known.
+
+        >>> import twofold as tf
+        >>> data = tf.data.Dataset.range(1, 4).map(lambda x: tf.fill([x], x)).ragged_batch(2)
+        >>> [x.to_list() for x in data]
+        [[[1], [2, 2]], [[3, 3, 3]]]
+        """
+        return self._then(RaggedBatch(self._node, batch_size, drop_remainder, row_splits_dtype))
 
     def unbatch(self, name: str | None = None) -> Any:
         """The slices of elements along their first axis.

@@ -18,6 +18,7 @@ from __future__ import annotations
 import base64
 import collections
 import functools
+import importlib
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -163,6 +164,9 @@ def _tensor(data: dict[str, Any]) -> TensorSpec:
 
 def _spec(data: dict[str, Any], part: Callable[[Any], Any]) -> Any:
     name = _typed(data["spec"], str)
+    if named_spec(name) is None and name.startswith("tf."):
+        for module in ("ragged", "sparse"):
+            importlib.import_module(f"twofold.{module}")
     cls = named_spec(name)
     if cls is None:
         raise ValueError(f"no class of specs is registered as {_short(name)}: import the module that declares it")

@@ -1,0 +1,153 @@
+"""Ragged and sparse tensors as users meet them: gradients, functions, loops, files and datasets."""
+
+import numpy as np
+import pytest
+
+import twofold as tf
+
+MODES = pytest.mark.parametrize("decorate", [lambda f: f, tf.function], ids=["eager", "compiled"])
+
+
+def ragged():
+    return tf.RaggedTensor.from_row_lengths(tf.constant([1.0, 2.0, 3.0, 4.0, 5.0]), [2, 0, 3])
+
+
+def sparse():
+    return tf.SparseTensor([[0, 1], [1, 0], [1, 2]], [2.0, 3.0, 4.0], [2, 3])
+
+
+@MODES
+def test_gradients_of_ragged_tensors(decorate):
+    @decorate
+    def gradients(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(x * x, axis=1) * tf.constant([1.0, 10.0, 100.0])
+            y += tf.reduce_max(tf.concat([x, x[:, :1] * 3.0], axis=1), axis=1)[0]
+        return tape.gradient(y, x)
+
+    result = gradients(ragged())
+    # rows [1, 2] and [3, 4, 5]: 2 x * weight; the maximum of row 0, 3 * 1, is added to each of the three sums
+    assert result.to_list() == [[2.0 + 9.0, 4.0], [], [600.0, 800.0, 1000.0]]
+
+
+@MODES
+def test_gradients_of_padding_and_masks(decorate):
+    @decorate
+    def gradients(x, w):
+        with tf.GradientTape() as tape:
+            tape.watch([x, w])
+            y = tf.reduce_sum(x.to_tensor() * w) + tf.reduce_sum(tf.ragged.boolean_mask(x, x > 2.0))
+        return tape.gradient(y, [x, w])
+
+    w = tf.constant(np.arange(9, dtype=np.float32).reshape(3, 3))
+    of_x, of_w = gradients(ragged(), w)
+    assert of_x.to_list() == [[0.0, 1.0], [], [7.0, 8.0, 9.0]]
+    assert of_w.numpy().tolist() == [[1.0, 2.0, 0.0], [0.0, 0.0, 0.0], [3.0, 4.0, 5.0]]
+
+
+@MODES
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_products_with_sparse_matrices_and_their_gradients(decorate, adjoint):
+    dense = np.arange(6, dtype=np.float32).reshape((2, 3) if adjoint else (3, 2)) + 1
+
+    @decorate
+    def run(a, b):
+        with tf.GradientTape() as tape:
+            tape.watch([a, b])
+            y = tf.sparse.sparse_dense_matmul(a, b, adjoint_a=adjoint)
+            loss = tf.reduce_sum(y * y)
+        return y, tape.gradient(loss, [a, b])
+
+    y, (of_a, of_b) = run(sparse(), tf.constant(dense))
+    full = tf.sparse.to_dense(sparse()).numpy()
+    matrix = full.T if adjoint else full
+    np.testing.assert_allclose(y, matrix @ dense)
+    of_matrix = 2 * (matrix @ dense) @ dense.T
+    of_full = of_matrix.T if adjoint else of_matrix
+    np.testing.assert_allclose(of_a.values, of_full[[0, 1, 1], [1, 0, 2]])
+    np.testing.assert_allclose(of_b, matrix.T @ (2 * matrix @ dense))
+
+
+def test_a_function_has_one_trace_for_rows_of_all_lengths():
+    traces = []
+
+    @tf.function
+    def means(x):
+        traces.append(x)
+        return tf.reduce_mean(x, axis=-1)
+
+    for lengths in ([1, 2], [3, 0, 1], [2, 2, 2, 2], [0]):
+        x = tf.RaggedTensor.from_row_lengths(tf.range(float(sum(lengths))), lengths)
+        expected = [float(np.mean(row)) if row else np.nan for row in x.to_list()]
+        np.testing.assert_array_equal(means(x), expected)
+    assert len(traces) <= 2
+
+
+def test_loops_and_branches_pass_ragged_tensors_on():
+    @tf.function(input_signature=[tf.RaggedTensorSpec([None, None], tf.float32)])
+    def doubled(x):
+        for _ in tf.range(2):
+            x = x * 2.0
+        if tf.size(x) > 3:
+            x = tf.reverse(x, [1])
+        return tf.while_loop(lambda n, t: n < 2, lambda n, t: (n + 1, tf.concat([t, t[:1]], 0)), [0, x],
+                             shape_invariants=[tf.TensorShape([]), tf.RaggedTensorSpec([None, None], tf.float32)])[1]
+
+    assert doubled(ragged()).to_list() == [[8.0, 4.0], [], [20.0, 16.0, 12.0], [8.0, 4.0], [8.0, 4.0]]
+    assert doubled(ragged()[:1]).to_list() == [[4.0, 8.0]] * 3
+
+
+@MODES
+def test_map_fn_over_rows(decorate):
+    total = decorate(lambda x: tf.map_fn(tf.reduce_sum, x, fn_output_signature=tf.float32))
+    assert total(ragged()).numpy().tolist() == [3.0, 0.0, 12.0]
+    repeated = decorate(lambda n: tf.map_fn(lambda k: tf.fill([k], k), n,
+                                            fn_output_signature=tf.RaggedTensorSpec([None], tf.int32)))
+    for counts in ([2, 0, 3], [1], list(range(40))):
+        assert repeated(tf.constant(counts)).to_list() == [[k] * k for k in counts]
+
+
+def test_map_fn_of_unknown_length_is_a_loop():
+    spec = tf.RaggedTensorSpec([None, None], tf.float32)
+    rows = tf.function(lambda x: tf.map_fn(lambda r: r[::-1], x), input_signature=[spec])
+    assert rows(ragged()).to_list() == [[2.0, 1.0], [], [5.0, 4.0, 3.0]]
+    total = tf.function(lambda x: tf.map_fn(tf.reduce_sum, x, fn_output_signature=tf.float32), input_signature=[spec])
+    assert total(ragged()).numpy().tolist() == [3.0, 0.0, 12.0]
+
+
+def test_saved_models_take_and_give_them(tmp_path):
+    class Model(tf.Module):
+        @tf.function(input_signature=[tf.RaggedTensorSpec([None, None], tf.float32),
+                                      tf.SparseTensorSpec([None, 3], tf.float32)])
+        def __call__(self, x, s):
+            return {"x": x[:, ::-1], "s": tf.sparse.add(s, s)}
+
+    tf.saved_model.save(Model(), str(tmp_path))
+    result = tf.saved_model.load(str(tmp_path))(ragged(), sparse())
+    assert result["x"].to_list() == [[2.0, 1.0], [], [5.0, 4.0, 3.0]]
+    assert result["s"].values.numpy().tolist() == [4.0, 6.0, 8.0] and result["s"].shape == [2, 3]
+
+
+def test_ragged_batches_are_elements_of_datasets():
+    data = tf.data.Dataset.range(1, 6).map(lambda n: (tf.fill([n], n), n)).ragged_batch(2)
+    assert isinstance(data.element_spec[0], tf.RaggedTensorSpec) and data.element_spec[1].shape == [None]
+    assert [x.to_list() for x, _ in data] == [[[1], [2, 2]], [[3] * 3, [4] * 4], [[5] * 5]]
+    sums = data.map(lambda x, n: tf.reduce_sum(x, 1)).unbatch()
+    assert [int(s) for s in sums] == [n * n for n in range(1, 6)]
+
+
+def test_refusals_name_the_function():
+    with pytest.raises(TypeError, match="argmax: a RaggedTensor cannot be an operand here"):
+        tf.argmax(ragged())
+    with pytest.raises(ValueError, match="inner ragged dimension"):
+        ragged()[:, 0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Unable to broadcast"):
+        ragged() + tf.RaggedTensor.from_row_lengths(tf.ones([5]), [1, 1, 3])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Unable to broadcast"):
+        tf.function(lambda x, y: x + y)(ragged(), tf.RaggedTensor.from_row_lengths(tf.ones([5]), [1, 1, 3]))
+    with pytest.raises(TypeError, match="exp of a SparseTensor"):
+        tf.exp(sparse())
+    with pytest.raises(tf.errors.InvalidArgumentError, match="out of order"):
+        tf.function(tf.sparse.to_dense)(tf.SparseTensor([[1, 0], [0, 1]], [1, 2], [2, 2]))
+
