@@ -22,7 +22,7 @@ from twofold.ir.op import Op, interpreter, tracing
 from twofold.ir.spec import TensorShape, spec
 from twofold.ir.types import Attrs, Spec
 
-from . import convert, playing, record
+from . import convert, playing, record, slices
 from .playing import Entry
 from .tensor import Tensor, wrap
 from .types import AnyVariable, Nest, Readable, Saved, Vjp
@@ -378,7 +378,8 @@ class GradientTape:
             output_gradients: weights of the target's elements, shaped as the target; ones by default.
             unconnected_gradients: what a source gives that the target does not depend on: None or zeros.
         Returns:
-            One tensor or None per source, in the structure of `sources`.
+            One tensor or None per source, in the structure of `sources`; `tf.IndexedSlices` for a variable of which
+            nothing was read but rows, by `tf.gather` and `tf.nn.embedding_lookup`.
         Raises:
             RuntimeError: the tape is not persistent and has computed a gradient already.
         """
@@ -397,7 +398,11 @@ class GradientTape:
         late = self._uncertain(flat) if self._is_uncertain else None
         if not self._persistent:
             self._release()
-        gradients = _with_zeros(playing.gradients(entries, numbers, cts, free=not self._persistent), flat)
+        gathered = slices.gathered(entries, flat, numbers, cts)
+        if gathered:
+            gradients = slices.gradients(entries, flat, numbers, cts, gathered, not self._persistent)
+        else:
+            gradients = _with_zeros(playing.gradients(entries, numbers, cts, free=not self._persistent), flat)
         for n, connected in late.items() if late else ():
             if (total := gradients[n]) is not None:
                 either = playing.one_of if playing.is_followed() else ops.select

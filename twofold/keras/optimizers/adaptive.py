@@ -8,6 +8,7 @@ from typing import Any
 import twofold as tf
 
 from .base import Optimizer
+from .gradients import summed_rows
 
 __all__ = ["Adadelta", "Adagrad", "Ftrl", "RMSprop"]
 
@@ -50,9 +51,19 @@ class Adagrad(Optimizer):
         self._accumulators = self.add_optimizer_variables(variables, "accumulator",
                                                           float(self.initial_accumulator_value))
 
+    def _updates_slices(self) -> bool:
+        return type(self).update_step is Adagrad.update_step
+
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        gradient = tf.cast(gradient, variable.dtype)
         accumulator = self._accumulators[self._get_variable_index(variable)]
+        if isinstance(gradient, tf.IndexedSlices):
+            rows, values = summed_rows(gradient, variable.dtype)
+            accumulator.scatter_add(tf.IndexedSlices(tf.square(values), rows))
+            step = self._rate(learning_rate, variable.dtype) * values / tf.sqrt(
+                tf.gather(accumulator, rows) + self.epsilon)
+            variable.scatter_sub(tf.IndexedSlices(step, rows))
+            return
+        gradient = tf.cast(gradient, variable.dtype)
         accumulator.assign_add(tf.square(gradient))
         variable.assign_sub(self._rate(learning_rate, variable.dtype) * gradient
                             / tf.sqrt(accumulator + self.epsilon))

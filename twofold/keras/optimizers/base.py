@@ -276,13 +276,24 @@ class Optimizer(Slots):
         if not grads:
             return
         variables = self._variables_of(grads, trainable_variables)
-        grads, variables = gr.without_missing(grads, variables)
+        grads, variables = gr.without_missing(grads, variables, self._keeps_slices())
         with replica.assigning_alike():
             if not self._eager_update(grads, variables):
                 with together([*self.variables, *variables]):
                     self._apply(grads, variables, self.learning_rate)
                     self._iterations.assign_add(1)
             self._apply_constraints(variables)
+
+    def _keeps_slices(self) -> bool:
+        """Whether `update_step` gets gradients as `tf.IndexedSlices` where they are such: the update must leave rows
+        without a gradient as they are, and nothing else may ask for the whole gradient."""
+        return self._updates_slices() and not (
+            self.clipnorm or self.global_clipnorm or self.clipvalue or self.gradient_accumulation_steps or (
+                self.loss_scale_factor is not None))
+
+    def _updates_slices(self) -> bool:
+        """Whether `update_step` takes `tf.IndexedSlices`."""
+        return False
 
     def _apply_constraints(self, variables: Sequence[tf.Variable]) -> None:
         for variable in variables:

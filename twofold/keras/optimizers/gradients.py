@@ -10,19 +10,30 @@ import twofold as tf
 
 from ..scalars import number
 
-__all__ = ["clip_by_global_norm", "clip_by_norm", "summed_over_replicas", "without_missing"]
+__all__ = ["clip_by_global_norm", "clip_by_norm", "summed_over_replicas", "summed_rows", "without_missing"]
 
 
-def without_missing(grads: Sequence[Any], variables: Sequence[tf.Variable]) -> tuple[list[Any], list[tf.Variable]]:
+def without_missing(grads: Sequence[Any], variables: Sequence[tf.Variable], slices: bool
+                    ) -> tuple[list[Any], list[tf.Variable]]:
     """Gradients as tensors with their variables, without the pairs whose gradient is None; warns of those.
+
+    Args:
+        grads: a gradient for each variable, or None.
+        variables: the variables.
+        slices: whether `tf.IndexedSlices` stay as they are.
 
     Raises:
         ValueError: all of them are None, or a gradient has not its variable's shape.
     """
-    kept, moved, missing = [], [], []
+    kept: list[Any] = []
+    moved, missing = [], []
     for gradient, variable in zip(grads, variables, strict=True):
         if gradient is None:
             missing.append(variable.name)
+            continue
+        if isinstance(gradient, tf.IndexedSlices) and slices and variable.shape.is_compatible_with(gradient.shape):
+            kept.append(gradient)
+            moved.append(variable)
             continue
         if not isinstance(gradient, tf.Tensor):
             gradient = tf.convert_to_tensor(gradient)
@@ -41,6 +52,7 @@ def without_missing(grads: Sequence[Any], variables: Sequence[tf.Variable]) -> t
 
 def summed_over_replicas(grads: Sequence[Any]) -> list[Any]:
     """Gradients, summed over the replicas of the strategy in which this is called (`tf.distribute`)."""
+    grads = [tf.convert_to_tensor(g) if isinstance(g, tf.IndexedSlices) else g for g in grads]
     there = [n for n, gradient in enumerate(grads) if gradient is not None]
     context: Any = tf.distribute.get_replica_context()
     whole = list(grads)
@@ -62,3 +74,14 @@ def clip_by_global_norm(grads: Sequence[Any], norm: float) -> list[Any]:
     length = tf.sqrt(tf.add_n([tf.reduce_sum(tf.square(gradient)) for gradient in grads]))
     scale = norm * tf.minimum(1.0 / length, 1.0 / norm) + (length - length)
     return [gradient * number(scale, gradient.dtype) for gradient in grads]
+
+
+def summed_rows(gradient: tf.IndexedSlices, dtype: tf.DType) -> tuple[Any, Any]:
+    """The rows that a gradient has slices for, each once and in order, and the sums of their slices."""
+    order = tf.argsort(gradient.indices, stable=True)
+    ordered = tf.gather(gradient.indices, order)
+    first = tf.concat([tf.ones_like(ordered[:1], tf.bool), tf.not_equal(ordered[1:], ordered[:-1])], 0)
+    rows = tf.boolean_mask(ordered, first)
+    sums = tf.math.unsorted_segment_sum(tf.gather(tf.cast(gradient.values, dtype), order),
+                                        tf.cumsum(tf.cast(first, tf.int32)) - 1, tf.shape(rows)[0])
+    return rows, sums

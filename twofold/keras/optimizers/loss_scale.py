@@ -109,7 +109,7 @@ class LossScaleOptimizer(Optimizer):
         if not grads:
             return
         variables = self._variables_of(grads, trainable_variables)
-        grads, variables = without_missing(grads, variables)
+        grads, variables = without_missing(grads, variables, slices=False)
         when(tf.reduce_all(tf.stack([tf.reduce_all(tf.math.is_finite(gradient)) for gradient in grads])),
              lambda: self._move(grads, variables), self._lower)
 

@@ -53,7 +53,14 @@ class SGD(Optimizer):
         super().build(variables)
         self.momentums = self.add_optimizer_variables(variables, "momentum") if self.momentum else []
 
+    def _updates_slices(self) -> bool:
+        return not self.momentum and type(self).update_step is SGD.update_step
+
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        if isinstance(gradient, tf.IndexedSlices):
+            values = tf.cast(gradient.values, variable.dtype) * self._rate(learning_rate, variable.dtype)
+            variable.scatter_sub(tf.IndexedSlices(values, gradient.indices))
+            return
         gradient = tf.cast(gradient, variable.dtype)
         step = gradient * self._rate(learning_rate, variable.dtype)
         if not self.momentum:
