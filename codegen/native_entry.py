@@ -24,13 +24,14 @@ from twofold.ir.data_class import data_class, field
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 
+from . import target as targets
 from .arena import ALIGNED
 from .llvm_cpu import KERNEL
 from .plan import Plan
 from .sizes import Arithmetic
 
 __all__ = ["Member", "Place", "CFunction", "Texts", "KINDS", "write_entry", "write_texts", "write_state",
-           "workspace_of", "declared_bytes", "write_number"]
+           "workspace_of", "declared_bytes", "write_number", "address_words"]
 
 _I1, _I8, _I32, _I64, _PTR = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType()
 _FORK = ir.FunctionType(_I64, [_I64, _I64, _I64, _I64, _PTR])  # `runtime/threads.py`
@@ -74,7 +75,7 @@ class CFunction:
         libraries: the symbols of the library kernels that it calls.
         checks: for each result of the entry that is not 0, the text.
         fork: the symbols of the function that shares work between threads and of its context, and how many threads
-            there are; None to run on the caller's alone.
+            there are, or the symbol of an int64 that says so; None to run on the caller's alone.
     """
 
     name: str
@@ -91,7 +92,7 @@ class CFunction:
     constants: list[str]
     libraries: list[str]
     checks: list[tuple[int, str]]
-    fork: tuple[str, str, int] | None = None
+    fork: tuple[str, str, int | str] | None = None
 
     @property
     def spare(self) -> list[int]:
@@ -377,14 +378,16 @@ class _CallFunction(_StatusFunction):
         """The words that the program's entry takes last: threads, and library kernels."""
         module, entry = self.module, self.entry
         fork, context, threads = entry.fork or ("", "", 1)
-        count = ir.GlobalVariable(module, _I64, f"{entry.symbol}_threads")
-        count.linkage, count.global_constant, count.initializer = "internal", True, _I64(threads)
-        words = [_I64(0), _I64(0)] if entry.fork is None else [
-            _function(module, fork, _FORK).ptrtoint(_I64), _external(module, context).ptrtoint(_I64)]
-        words += [count.ptrtoint(_I64), *[_function(module, s, KERNEL).ptrtoint(_I64) for s in entry.libraries]]
-        kind = ir.ArrayType(_I64, len(words))
-        table = ir.GlobalVariable(module, kind, f"{entry.symbol}_table")
-        table.linkage, table.global_constant, table.initializer = "internal", True, ir.Constant(kind, words)
+        if isinstance(threads, str):
+            count = module.globals.get(threads) or ir.GlobalVariable(module, _I64, threads)
+        else:
+            count = ir.GlobalVariable(module, _I64, f"{entry.symbol}_threads")
+            count.linkage, count.global_constant, count.initializer = "internal", True, _I64(threads)
+        null = ir.Constant(_PTR, None)
+        words = [null, null] if entry.fork is None else [_function(module, fork, _FORK), _external(module, context)]
+        words += [count, *[_function(module, s, KERNEL) for s in entry.libraries]]
+        table = address_words(module, f"{entry.symbol}_table", words)
+        table.linkage = "internal"
         return table
 
     def leave_if_failed(self, result: ir.Value) -> None:
@@ -413,6 +416,21 @@ def arguments_of(entry: CFunction, workspace: DimLike) -> list[tuple[str, ir.Typ
     if isinstance(workspace, Dim) or workspace:
         arguments += [("workspace", _PTR), ("workspace_size", _I64)]
     return arguments
+
+
+def address_words(module: ir.Module, name: str, addresses: Sequence[ir.Constant]) -> ir.GlobalVariable:
+    """A constant array of addresses in words of 64 bits.
+
+    Where addresses have 32 bits no object file has a wider one: they are the low halves of the words.
+    """
+    if targets.current().address_bits == 32:
+        parts = [part for address in addresses for part in (address, _I32(0))]
+    else:
+        parts = [address.ptrtoint(_I64) for address in addresses]
+    kind = ir.LiteralStructType([part.type for part in parts])
+    table = ir.GlobalVariable(module, kind, name)
+    table.global_constant, table.align, table.initializer = True, 8, ir.Constant(kind, parts)
+    return table
 
 
 def _external(module: ir.Module, symbol: str) -> ir.GlobalVariable:

@@ -270,6 +270,19 @@ class Plan:
         what more care saves."""
         return len(self.steps) >= _MANY
 
+    def is_shared(self, tree: Tree | None = None) -> bool:
+        """Whether threads may share some of the work."""
+        return any(map(self._is_part_shared, self.tree if tree is None else tree))
+
+    def _is_part_shared(self, part: int | Branch | While | Copy | RowBlocks) -> bool:
+        if isinstance(part, Branch):
+            return self.is_shared([*part.then, *part.otherwise])
+        if isinstance(part, While):
+            return part.rows is not None or self.is_shared([*part.before, *part.body])
+        if isinstance(part, RowBlocks):
+            return part.how is not None
+        return isinstance(part, int) and self.steps[part].shares is not None
+
     def own_work(self) -> DimLike:
         """The simple operations of a run in kernels of the program's own, where each loop runs some rounds."""
         work: DimLike = 0

@@ -128,6 +128,11 @@ class Target:
         return self.triple.startswith("nvptx")
 
     @property
+    def address_bits(self) -> int:
+        """How many bits addresses have."""
+        return 32 if self.triple.startswith("wasm32") else 64
+
+    @property
     def saturates(self) -> bool:
         """Whether instructions that make integers of floats saturate: those of x86-64 do not."""
         return not (self.triple or architecture()).startswith("x86_64")

@@ -52,6 +52,8 @@ class CPU(backend.Backend):
     def shares(self, work: DimLike) -> Shares | None:
         from twofold.codegen.plan import Shares
 
+        if target.current().threads == 1:
+            return None
         worth = isinstance(work, Dim) or work >= sharing.IN_PROGRAMS
         return Shares(work, sharing.IN_PROGRAMS, sharing.GRAIN) if worth else None
 
@@ -63,7 +65,8 @@ class CPU(backend.Backend):
         from twofold.codegen.plan import Shares
 
         least, enough = sharing.IN_ROUNDS, parts >= self.threads()
-        if sum(works) < least or not enough and max(works) >= sharing.IN_PROGRAMS:  # more share its steps
+        if target.current().threads == 1 or sum(works) < least or (
+                not enough and max(works) >= sharing.IN_PROGRAMS):  # more share its steps
             return None
         return Shares(sum(works), least, least // 2)
 

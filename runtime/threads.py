@@ -327,11 +327,11 @@ def _now(c: Code, clock: ir.Value, number: ir.Value) -> ir.Value:
 
 def _alone(c: Code, kernel: ir.Value, total: ir.Value, args: ir.Value, context: ir.Value) -> ir.Value:
     """Runs all of the kernel here and returns, where that is the time for it; else gives the time."""
-    from .emit import i64
+    from .emit import i64, ptr
 
     now = _now(c, *(c.load(c.word(context, n), typ=i64) for n in (3, 4)))
     with c.if_then(c.icmp_signed("<", now, c.load(c.word(context, 5), typ=i64))):
-        c.ret(c.to(kernel, i64, i64(0), total, args))
+        c.ret(c.to(kernel, i64, i64(0), total, c.inttoptr(args, ptr)))
     return now
 
 
@@ -366,7 +366,7 @@ def _keep(c: Code, first: ir.Value, where: ir.Value, status: ir.Value, at: ir.Va
 
 def _region(c: Code, data: ir.Value, timed: bool) -> None:
     """The body that each thread runs."""
-    from .emit import i32, i64
+    from .emit import i32, i64, ptr
 
     kernel, total, args, thread_num, num_threads = (c.load(c.word(data, i), typ=i64) for i in range(_COMMON))
     thread, threads = (c.sext(c.to(f, i32), i64) for f in (thread_num, num_threads))
@@ -393,7 +393,7 @@ def _region(c: Code, data: ir.Value, timed: bool) -> None:
         c.cbranch(c.icmp_signed("<", piece, end), run, done)
         c.position_at_end(run)
         start, stop = c.mul(piece, grain), least(c.mul(least(c.add(piece, step), end), grain), total)
-        _keep(c, status, where, c.to(kernel, i64, start, stop, args), start)
+        _keep(c, status, where, c.to(kernel, i64, start, stop, c.inttoptr(args, ptr)), start)
         c.branch(claim)
         c.position_at_end(done)
 

@@ -89,7 +89,7 @@ def fine(x):
     (fine, {"weights": "apart"}, ValueError, 'weights must be "embedded" or "file"; got \'apart\''),
     (fine, {"threads": 0}, ValueError, "threads must be an integer from 1 to 256; got 0"),
     (fine, {"threads": True}, ValueError, "threads must be an integer"),
-    (fine, {"threads": 2, "target": "wasm32"}, ValueError, "run on one thread"),
+    (fine, {"threads": 2, "target": "wasm32"}, ValueError, "object files and static libraries for wasm32 run on one"),
     (fine, {"target": "vax"}, ValueError, 'target must be "host", one of .*got \'vax\''),
     (fine, {"target": "riscv64-unknown-linux-gnu"}, ValueError, "target must be"),
     (fine, {"target": 7}, TypeError, "target and cpu must be text; got 7"),

@@ -31,7 +31,7 @@ from twofold.runtime.compiled import compile_program
 from twofold.runtime.cpu import cpu
 from twofold.tracer.traced import Traced
 
-from . import link, lowering, weights
+from . import link, lowering, pool, weights
 from .interface import ABI, Interface, Signature, identifier, unique
 from .naming import name_sizes, result_names
 from .targets import Platform
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Assembled", "assemble", "Part"]
 
-_OPENMP = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")  # `fork_join` calls them in this order
 _FAMILIES: dict[str, Any] = {"gemm": gemm, "conv": conv}  # what compiles library kernels
 _SMALL = 256  # bytes up to which a captured tensor is part of the code
 
@@ -74,11 +73,13 @@ class Assembled:
         interface: what C sees.
         module: the code.
         weights: the file with weights, or None.
+        threads: how many threads a call shares its work with at most; 1 where there is none to share.
     """
 
     interface: Interface
     module: binding.ModuleRef
     weights: bytes | None
+    threads: int
 
 
 def assemble(parts: Sequence[Part], prefix: str, platform: Platform, embedded: bool, threads: int) -> Assembled:
@@ -151,6 +152,7 @@ class _Assembler:
         self.libraries: dict[tuple[Any, ...], str] = {}
         self.modules: list[Any] = []
         self.signatures: list[Signature] = []
+        self.is_shared = False
         for part in parts:
             for variable in part.updates:
                 if not any(variable is v for v in self.values.state):
@@ -171,10 +173,11 @@ class _Assembler:
         if file is not None:
             weights.write_check(module, f"{self.prefix}_weights_check", file, self.texts)
         native_entry.write_texts(module, f"{self.prefix}_strerror", self.texts)
+        exported = [*interface.exported, *(pool.EXPORTED if self.is_shared and self.has_pool else ())]
         with targets.use(self.platform.target):
             linked = llvm_module.linked([*self.modules, module, *self.sharing()], [*self.kernels(), self.data()],
-                                        set(interface.exported))
-        return Assembled(interface, linked, file)
+                                        set(exported))
+        return Assembled(interface, linked, file, self.threads if self.is_shared else 1)
 
     def weights_file(self) -> bytes:
         """The file of weights, with all that functions read."""
@@ -215,9 +218,11 @@ class _Assembler:
             [self.values.constant(c) for c in made.plan.constants],
             [self.libraries.setdefault(lib.key, _FAMILIES[lib.key[0]].symbol(lib.key[2], dt.as_dtype(lib.key[1])))
              for lib in made.plan.libraries], _checks(made.plan))
-        if self.threads > 1:
-            entry.fork = ("fork_join", "fork_context", self.threads)
-        native_entry.write_entry(module, entry, self.texts)
+        if self.threads > 1 and made.plan.is_shared():
+            self.is_shared = True
+            entry.fork = ("fork_join", "fork_context", pool.COUNT if self.has_pool else self.threads)
+        with targets.use(self.platform.target):
+            native_entry.write_entry(module, entry, self.texts)
         self.signatures.append(Signature(
             entry.name, part.title, inputs, outputs, native_entry.workspace_of(entry), entry.state is not None,
             entry.weights, sorted({p.at for p in results if p.kind == "state"})))
@@ -274,17 +279,19 @@ class _Assembler:
                 modules.append(module)
         return modules
 
+    @property
+    def has_pool(self) -> bool:
+        """Whether threads are workers of the loader's, and not OpenMP's."""
+        return self.platform.system == "wasm"
+
     def sharing(self) -> list[Any]:
         """The modules of the functions that share work among threads."""
-        if self.threads == 1:
+        if not self.is_shared:
             return []
-        module, word = ir.Module(), ir.IntType(64)
-        kind = ir.ArrayType(word, len(_OPENMP))
-        context = ir.GlobalVariable(module, kind, "fork_context")
-        context.global_constant = True
-        functions = [ir.Function(module, ir.FunctionType(ir.VoidType(), []), n) for n in _OPENMP]
-        context.initializer = ir.Constant(kind, [f.ptrtoint(word) for f in functions])
-        return [work_sharing.fork_join_module(), module]
+        module = ir.Module()
+        functions = [ir.Function(module, ir.FunctionType(ir.VoidType(), []), n) for n in pool.OPENMP]
+        native_entry.address_words(module, "fork_context", functions)
+        return [work_sharing.fork_join_module(), module, *([pool.module()] if self.has_pool else [])]
 
 
 def _is_small(capture: Any) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .assemble import Assembled
 
-__all__ = ["native", "assembled", "object_code", "NativeLibrary"]
+__all__ = ["native", "assembled", "check_threads", "object_code", "NativeLibrary"]
 
 _OBJECTS, _STATIC, _SHARED = (".o", ".obj"), (".a", ".lib"), (".so", ".dylib", ".dll", ".wasm")
 
@@ -73,7 +73,8 @@ def native(function: Any, path: str | os.PathLike[str], target: str = "host", cp
         weights: "embedded" in the library, or in a "file" beside it (`digits.safetensors`) whose contents callers pass.
         gradients: whether each function that has float inputs or trainable variables gets a second one, `NAME_grad`,
             which takes cotangents of the results and gives those of inputs and trainable variables besides.
-        threads: how many threads a call may share its work with, by OpenMP; 1 needs none.
+        threads: how many threads a call may share its work with; 1 needs none. They are OpenMP's, or, for a library
+            that ends in `.wasm`, workers that its loader starts where memory can be shared.
 
     Returns:
         A `NativeLibrary` with the paths of what was written.
@@ -99,8 +100,7 @@ def native(function: Any, path: str | os.PathLike[str], target: str = "host", cp
     form = _form(to)
     if weights not in ("embedded", "file"):
         raise ValueError(f'weights must be "embedded" or "file"; got {weights!r}.')
-    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 256:
-        raise ValueError(f"threads must be an integer from 1 to 256; got {threads!r}.")
+    check_threads(threads)
     platform = platform_of(target, cpu, threads)
     _fits(to, form, platform, threads)
     name = re.sub(r"^lib(?=.)", "", to.stem)
@@ -132,6 +132,12 @@ def object_code(made: Assembled, platform: Platform) -> bytes:
         return llvm_module.object_code(made.module, quick=True)
 
 
+def check_threads(threads: int) -> None:
+    """Refuses a number of threads that is none."""
+    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 256:
+        raise ValueError(f"threads must be an integer from 1 to 256; got {threads!r}.")
+
+
 def _form(path: Path) -> str:
     for form, endings in (("object", _OBJECTS), ("static", _STATIC), ("shared", _SHARED)):
         if path.suffix in endings:
@@ -142,8 +148,9 @@ def _form(path: Path) -> str:
 def _fits(path: Path, form: str, platform: Platform, threads: int) -> None:
     if form == "shared" and path.suffix != platform.shared:
         raise ValueError(f"shared libraries for {platform.name} end in {platform.shared}; got {os.fspath(path)!r}.")
-    if threads > 1 and not platform.openmp:
-        raise ValueError(f"libraries for {platform.name} run on one thread; got threads={threads}.")
+    if threads > 1 and not (platform.openmp or (platform.system == "wasm" and form == "shared")):
+        what = "object files and static libraries" if platform.system == "wasm" else "libraries"
+        raise ValueError(f"{what} for {platform.name} run on one thread; got threads={threads}.")
     if not path.parent.is_dir():
         raise ValueError(f"there is no folder {os.fspath(path.parent)!r} to write to.")
 
@@ -153,23 +160,23 @@ def _written(to: Path, form: str, platform: Platform, made: Assembled) -> Native
     from .header import header
     from .link import shared_library
 
-    library, code = made.interface, object_code(made, platform)
-    if form == "static":
+    library, code, loader = made.interface, object_code(made, platform), None
+    files: dict[str | os.PathLike[str], Contents] = {}
+    if platform.system == "wasm" and form == "shared":
+        from .wasm import files_of
+        loader = to.with_name(f"{library.prefix}.mjs")
+        linked = files_of(library, platform, code, to.name, made.threads)
+        files |= {to.with_name(name): contents for name, contents in linked.items()}
+    elif form == "static":
         symbols = [f"_{s}" if platform.system == "macos" else s for s in library.exported]
-        code = archive([(f"{library.prefix}.o", code, symbols)], platform.system == "macos")
-    elif form == "shared":
-        code = shared_library(code, platform, to.name, library.exported)
-    files: dict[str | os.PathLike[str], Contents] = {
-        to: code, to.with_name(f"{library.prefix}.h"): header(library, __version__).encode()}
+        files[to] = archive([(f"{library.prefix}.o", code, symbols)], platform.system == "macos")
+    else:
+        files[to] = code if form == "object" else shared_library(code, platform, to.name, library.exported)
+    files[to.with_name(f"{library.prefix}.h")] = header(library, __version__).encode()
     weights = None
     if made.weights is not None:
         weights = to.with_name(f"{library.prefix}.safetensors")
         files[weights] = made.weights
-    loader = None
-    if platform.system == "wasm" and form == "shared":
-        from .wasm import loader_files
-        loader = to.with_name(f"{library.prefix}.mjs")
-        files |= {to.with_name(name): text.encode() for name, text in loader_files(library, to.name).items()}
     replace_all(files)
     return NativeLibrary(to, to.with_name(f"{library.prefix}.h"), weights, loader,
                          tuple([s.name for s in library.signatures]), platform.name)

@@ -474,7 +474,8 @@ function section(name, fn, loaded, variables) {
       const took = performance.now() - began;
       const said = fn.outputs.map((member, n) => results[n].show(found[member.name]));
       failed.textContent = "";
-      time.textContent = `ran in ${took < 1 ? took.toFixed(2) : took.toPrecision(3)} ms`;
+      const by = loaded.threads > 1 ? ` on ${loaded.threads} threads` : "";
+      time.textContent = `ran in ${took < 1 ? took.toFixed(2) : took.toPrecision(3)} ms${by}`;
       clearTimeout(telling);
       telling = setTimeout(() => { heard.textContent = said.join("; "); }, 700);
       variables?.show();

@@ -58,10 +58,12 @@ class _Job:
         source, to: the object file, and the library to write.
         exported: the symbols that can be seen from outside.
         undefined: the symbols that the object file needs.
+        workers: whether instances of a WebAssembly library share memory that they import.
     """
 
-    def __init__(self, folder: Path, code: bytes, platform: Platform, name: str, exported: Sequence[str]) -> None:
-        self.folder, self.platform, self.exported = folder, platform, list(exported)
+    def __init__(self, folder: Path, code: bytes, platform: Platform, name: str, exported: Sequence[str],
+                 workers: bool = False) -> None:
+        self.folder, self.platform, self.exported, self.workers = folder, platform, list(exported), workers
         self.source, self.to = folder / "library.o", folder / name
         self.source.write_bytes(code)
         self.undefined = frozenset(objects.undefined(code))
@@ -81,13 +83,15 @@ class _Job:
             raise RuntimeError(f"$ {' '.join(command)}\n{done.stderr.strip()}")
 
 
-def shared_library(code: bytes, platform: Platform, name: str, exported: Sequence[str]) -> bytes:
+def shared_library(code: bytes, platform: Platform, name: str, exported: Sequence[str],
+                   workers: bool = False) -> bytes:
     """The shared library that holds an object file.
 
     Args:
         code: the object file.
         name: of the library's file.
         exported: the symbols that can be seen from outside.
+        workers: whether instances of a WebAssembly library share memory that they import.
     Raises:
         RuntimeError: there is no linker for the platform, or it failed.
     """
@@ -99,7 +103,7 @@ def shared_library(code: bytes, platform: Platform, name: str, exported: Sequenc
     told = []
     for link in linkers:
         with tempfile.TemporaryDirectory() as folder:
-            job = _Job(Path(folder), code, platform, name, exported)
+            job = _Job(Path(folder), code, platform, name, exported, workers)
             try:
                 link(job)
                 return job.to.read_bytes()
@@ -169,9 +173,10 @@ def _windows(job: _Job) -> None:
 
 
 def _wasm(job: _Job) -> None:
-    exports = [f"--export={s}" for s in (*job.exported, "__heap_base")]
-    job.run(*_zig("wasm-ld", "--no-entry", "--strip-all", "-z", "stack-size=1048576", *exports, "-o", str(job.to),
-                  str(job.source)))
+    exports = [f"--export={s}" for s in (*job.exported, "__heap_base", *["__stack_pointer"] * job.workers)]
+    memory = ["--shared-memory", "--import-memory", f"--max-memory={1 << 32}"] * job.workers
+    job.run(*_zig("wasm-ld", "--no-entry", "--strip-all", "-z", "stack-size=1048576", *memory, *exports, "-o",
+                  str(job.to), str(job.source)))
 
 
 def _macos(job: _Job) -> None:

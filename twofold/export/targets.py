@@ -32,6 +32,7 @@ _DEFAULT_CPU = {"x86_64": "x86-64", "arm64": "apple-m1", "aarch64": "generic", "
 # Processors that every LLVM has.
 _LEVELS = {"x86_64": ("x86-64-v2", "x86-64-v3", "x86-64-v4")}
 _FEATURES = {"x86_64": "-prefer-256-bit", "wasm32": "+simd128,+bulk-memory,+nontrapping-fptoint,+sign-ext"}
+_WORKERS = ",+atomics,+mutable-globals"  # what instances that share a memory need
 # How object files of the systems begin; those of Linux have 64-bit addresses.
 _MAGIC = {"linux": b"\x7fELF\x02", "macos": b"\xcf\xfa\xed\xfe", "windows": b"\x64\x86", "wasm": b"\0asm"}
 _TEXT = re.compile(r"[A-Za-z0-9_.+-]{1,200}")  # of triples and of names of processors
@@ -109,7 +110,7 @@ def platform_of(name: str, cpu: str | None, threads: int) -> Platform:
         cpu, features = targets.host_machine()
     else:
         cpu = _DEFAULT_CPU[first] if cpu is None else cpu
-        features = _FEATURES.get(first, "")
+        features = _FEATURES.get(first, "") + (_WORKERS if system == "wasm" and threads > 1 else "")
     try:
         if not is_own and not (triple in _TRIPLES and cpu in (_DEFAULT_CPU[first], *_LEVELS.get(first, ()))):
             _try(triple, cpu, features)

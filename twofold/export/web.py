@@ -19,11 +19,10 @@ from twofold._formats.replacing import Contents, replace_all
 from twofold._front.api import public
 from twofold.tracer.page.html import digest, markup
 
-from .build import assembled, object_code
+from .build import assembled, check_threads, object_code
 from .collect import collect
-from .link import shared_library
 from .targets import platform_of
-from .wasm import loader_files
+from .wasm import files_of, method_of
 
 __all__ = ["web", "WebPage"]
 
@@ -48,7 +47,7 @@ class WebPage:
 
 
 @public
-def web(function: Any, folder: str | os.PathLike[str], title: str | None = None) -> WebPage:
+def web(function: Any, folder: str | os.PathLike[str], title: str | None = None, threads: int = 4) -> WebPage:
     """Compile functions to WebAssembly, with a page on which they can be tried and a module for programs.
 
     In `folder` are written `index.html`; and, for programs, `NAME.wasm`, `NAME.mjs` and its types `NAME.d.mts`, where
@@ -61,6 +60,9 @@ def web(function: Any, folder: str | os.PathLike[str], title: str | None = None)
             object with such methods, a model of `tf.keras`, or the folder of a saved model.
         folder: where to write; it is made where there is none.
         title: of the page; by default the name of the folder.
+        threads: how many threads a call shares its work with at most, from as many cores: workers, which a page has
+            where it is isolated from other origins, and Node.js anywhere. Elsewhere, and where no step of a function
+            does enough to be shared, there is one.
 
     Returns:
         A `WebPage` with the paths of what was written.
@@ -88,17 +90,17 @@ def web(function: Any, folder: str | os.PathLike[str], title: str | None = None)
         raise TypeError(f"title must be text; got {title!r}.")
     if to.exists() and not to.is_dir():
         raise ValueError(f"{os.fspath(to)!r} is no folder.")
-    platform = platform_of("wasm32", None, 1)
-    made = assembled(collect(function, "tf.export.web"), name, platform)
+    check_threads(threads)
+    platform = platform_of("wasm32", None, threads)
+    made = assembled(collect(function, "tf.export.web"), name, platform, threads=threads)
     prefix = made.interface.prefix
-    code = shared_library(object_code(made, platform), platform, f"{prefix}.wasm", made.interface.exported)
-    loader = loader_files(made.interface, f"{prefix}.wasm")
-    page = page_text(name if title is None else title, loader[f"{prefix}.mjs"], code)
-    files: dict[str | os.PathLike[str], Contents] = {to / f"{prefix}.wasm": code, to / "index.html": page.encode()}
-    files |= {to / file: text.encode() for file, text in loader.items()}
+    library = files_of(made.interface, platform, object_code(made, platform), f"{prefix}.wasm", made.threads)
+    page = page_text(name if title is None else title, library[f"{prefix}.mjs"].decode(), library[f"{prefix}.wasm"])
+    files: dict[str | os.PathLike[str], Contents] = {to / "index.html": page.encode()}
+    files |= {to / file: contents for file, contents in library.items()}
     to.mkdir(parents=True, exist_ok=True)
     replace_all(files)
-    functions = [s.name.removeprefix(f"{prefix}_") for s in made.interface.signatures]
+    functions = [method_of(made.interface, s) for s in made.interface.signatures]
     return WebPage(to / "index.html", to / f"{prefix}.wasm", to / f"{prefix}.mjs", to / f"{prefix}.d.mts",
                    tuple(functions))
 
@@ -114,7 +116,7 @@ def page_text(title: str, loader: str, code: bytes) -> str:
     style, script = (here.with_name(f"demo.{ending}").read_text(encoding="utf-8") for ending in ("css", "js"))
     script = f"{loader}{script}"
     policy = (f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}' 'wasm-unsafe-eval'; "
-              "base-uri 'none'; form-action 'none'")
+              "worker-src blob:; base-uri 'none'; form-action 'none'")
     packed = base64.b64encode(zlib.compress(code, 9)).decode()
     return Template(here.with_name("demo.html").read_text(encoding="utf-8")).substitute(
         title=markup(title), policy=policy, style=style, script=script, code=packed)
