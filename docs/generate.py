@@ -1,4 +1,5 @@
-"""Write the pages of the documentation that come out of the code: `docs/ops.md`, the table of all ops.
+"""Write the pages of the documentation that come out of the code: `docs/ops.md`, the table of all ops, and
+`docs/coverage.md`, where the public names of TensorFlow stand.
 
     python docs/generate.py            rewrite the page
     python docs/generate.py --check    end with status 1 if it is not what the code says
@@ -8,11 +9,14 @@ A test runs the check, so the page is never older than the ops.
 
 from __future__ import annotations
 
+import collections
 import inspect
+import json
 import sys
 from pathlib import Path
 
-import twofold  # noqa: F401  declares every op
+import twofold
+from twofold._front.refusals import refusal
 from twofold.ir.op import REGISTRY, Op
 
 PAGE = Path(__file__).with_name("ops.md")
@@ -57,11 +61,81 @@ def page() -> str:
     return "\n".join(parts)
 
 
+# -- coverage -----------------------------------------------------------------------------------------------------
+COVERAGE = Path(__file__).with_name("coverage.md")
+NAMES = Path(__file__).parents[1] / "tests" / "coverage" / "names.json"
+
+_COVERAGE_HEAD = """\
+# TensorFlow's names
+
+Where each public name of TensorFlow {version} stands, of its {count} without raw ops, `compat`, DTensor, Lite and TPU;
+`make docs` writes this page, from `tests/coverage/names.json`, which `tests/coverage/record.py` records. *Here*: the
+name is there. *Refused*: asking for it raises an AttributeError that says why, or what to use
+(`twofold/_front/refusals.py`). *Missing*: neither.
+
+**{here} are here, {refused} are refused, {missing} are missing: {share:.1f} % are here or refused.**
+"""
+
+
+def standing(name: str) -> str:
+    """Where a name stands: "here", "missing", or the sentence that refuses it."""
+    owner: object = twofold
+    parts = name.split(".")
+    for depth, part in enumerate(parts[1:], 2):
+        try:
+            owner = getattr(owner, part)
+        except AttributeError:
+            sentences = [refusal(".".join(parts[:n])) for n in range(depth, len(parts) + 1)]
+            return next((s for s in reversed(sentences) if s is not None), "missing")
+    return "here"
+
+
+def coverage_page() -> str:
+    """The text of `docs/coverage.md`."""
+    recorded = json.loads(NAMES.read_text())
+    standings = {name: standing(name) for name in recorded["names"]}
+    kinds = {name: s if s in ("here", "missing") else "refused" for name, s in standings.items()}
+    totals = collections.Counter(kinds.values())
+    parts = [_COVERAGE_HEAD.format(
+        version=recorded["tensorflow"], count=len(kinds), here=totals["here"], refused=totals["refused"],
+        missing=totals["missing"], share=100 * (totals["here"] + totals["refused"]) / len(kinds))]
+    modules: dict[str, collections.Counter[str]] = {}
+    for name, kind in kinds.items():
+        modules.setdefault(name.rpartition(".")[0], collections.Counter())[kind] += 1
+    parts += ["| module | here | refused | missing |", "| --- | --- | --- | --- |"]
+    parts += [f"| `{m}` | {c['here']} | {c['refused']} | {c['missing']} |" for m, c in sorted(modules.items())]
+    parts += ["", "## Refused", "", "| names | why, or what to use |", "| --- | --- |"]
+    by_sentence: dict[str, list[str]] = {}
+    for name, s in standings.items():
+        if kinds[name] == "refused":
+            by_sentence.setdefault(s, []).append(name)
+    parts += [f"| {_listed(names)} | {s.replace('|', '&#124;')} |" for s, names in sorted(by_sentence.items())]
+    parts += ["", "## Missing", ""]
+    missing: dict[str, list[str]] = {}
+    for name, kind in kinds.items():
+        if kind == "missing":
+            module, _, last = name.rpartition(".")
+            missing.setdefault(module, []).append(last)
+    parts += [f"- `{m}`: {', '.join(f'`{n}`' for n in sorted(names))}" for m, names in sorted(missing.items())]
+    return "\n".join(parts) + "\n"
+
+
+def _listed(names: list[str]) -> str:
+    """Names as a cell shows them: those of one module together."""
+    modules: dict[str, list[str]] = {}
+    for name in names:
+        module, _, last = name.rpartition(".")
+        modules.setdefault(module, []).append(last)
+    return "; ".join([f"`{m}`: {', '.join(sorted(lasts))}" if len(lasts) > 1 else f"`{m}.{lasts[0]}`"
+                      for m, lasts in sorted(modules.items())])
+
+
 def main() -> int:
-    text = page()
+    pages = {PAGE: page(), COVERAGE: coverage_page()}
     if "--check" in sys.argv[1:]:
-        return 0 if PAGE.is_file() and PAGE.read_text() == text else 1
-    PAGE.write_text(text)
+        return 0 if all(p.is_file() and p.read_text() == text for p, text in pages.items()) else 1
+    for path, text in pages.items():
+        path.write_text(text)
     return 0
 
 

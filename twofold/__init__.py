@@ -339,6 +339,7 @@ def __getattr__(name: str) -> object:
         from .compat import _older_names
         if name in _older_names.FROM_V1:
             return _older_names.from_v1(name)
+    _namespace.say_why(__name__, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
