@@ -15,9 +15,9 @@ _PARAMETER_SERVERS = "there are no parameter servers: use tf.distribute.MultiWor
 _MLIR = "programs are compiled by twofold's own passes and LLVM, not by MLIR: concrete_function.graph is the graph."
 _XLA = "there is no XLA: every tf.function is compiled to native code."
 _PROTO = "there are no protocol buffers here: tf.saved_model and tf.train.Checkpoint write the state of programs."
-_QUANTIZED_TYPES = "there are no quantised dtypes: use int8 or uint8 with a scale, or tf.quantization's fake quantisation."
+_QUANTIZED_TYPES = "there are no quantised dtypes: use int8 or uint8 with a scale, or fake quantisation."
 _SUBBYTE = "numbers of less than 8 bits are not dtypes here: use int8 or uint8."
-_KERAS_BACKENDS = "layers of other frameworks do not run inside of twofold's graphs: bring a trained model by tf.import_onnx."
+_KERAS_BACKENDS = "layers of other frameworks do not run in twofold's graphs: tf.import_onnx brings models."
 _LARGE_LAYOUTS = "models are not divided over devices: tf.distribute divides batches."
 _LOW_PRECISION = "weights of few bits are not part of tf.keras here: tf.quantization has fake quantisation."
 _CLOUD = "processes are found by mpiexec or TF_CONFIG: TFConfigClusterResolver reads the latter."
@@ -30,16 +30,18 @@ _REFUSED: dict[str, str] = {
     "tf.keras.applications.": _APPLICATIONS, "tf.keras.applications": _APPLICATIONS,
     "tf.data.experimental.service.": _SERVICE, "tf.data.experimental.ServiceOptions": _SERVICE,
     "tf.data.experimental.distributed_save": _SERVICE,
-    "tf.data.experimental.SqlDataset": "databases are read with Python's own modules: Dataset.from_generator takes rows.",
+    "tf.data.experimental.SqlDataset": "Python's modules read databases: Dataset.from_generator takes rows.",
     "tf.data.experimental.TFRecordWriter": "tf.io.TFRecordWriter writes records, in a loop over the dataset.",
     "tf.data.experimental.from_variant": "there are no variant tensors: datasets pass through functions as they are.",
     "tf.data.experimental.get_model_proto": "there is no model of tuning: tf.data tunes itself as it runs.",
     "tf.data.experimental.make_saveable_from_iterator": "tf.train.Checkpoint saves iterators.",
     "tf.distribute.coordinator.": _PARAMETER_SERVERS, "tf.distribute.experimental.coordinator.": _PARAMETER_SERVERS,
-    "tf.distribute.experimental.partitioners.": _PARAMETER_SERVERS, "tf.distribute.experimental.rpc.": _PARAMETER_SERVERS,
+    "tf.distribute.experimental.partitioners.": _PARAMETER_SERVERS,
+    "tf.distribute.experimental.rpc.": _PARAMETER_SERVERS,
     "tf.distribute.Server": _PARAMETER_SERVERS, "tf.train.ServerDef": _PARAMETER_SERVERS,
     "tf.train.ClusterDef": _PARAMETER_SERVERS, "tf.train.JobDef": _PARAMETER_SERVERS,
-    "tf.config.experimental.ClusterDeviceFilters": _PARAMETER_SERVERS, "tf.test.create_local_cluster": _PARAMETER_SERVERS,
+    "tf.config.experimental.ClusterDeviceFilters": _PARAMETER_SERVERS,
+    "tf.test.create_local_cluster": _PARAMETER_SERVERS,
     "tf.config.experimental_connect_to_cluster": _CLOUD, "tf.config.experimental_connect_to_host": _CLOUD,
     "tf.distribute.cluster_resolver.GCEClusterResolver": _CLOUD,
     "tf.distribute.cluster_resolver.KubernetesClusterResolver": _CLOUD,
@@ -50,7 +52,7 @@ _REFUSED: dict[str, str] = {
     "tf.distribute.experimental.PreemptionCheckpointHandler": "keras.callbacks.BackupAndRestore goes on after an end.",
     "tf.distribute.experimental.PreemptionWatcher": "keras.callbacks.BackupAndRestore goes on after an end.",
     "tf.distribute.experimental.TerminationConfig": "keras.callbacks.BackupAndRestore goes on after an end.",
-    "tf.distribute.experimental.CollectiveHints": "tf.distribute.experimental.CommunicationOptions takes bytes_per_pack.",
+    "tf.distribute.experimental.CollectiveHints": "CommunicationOptions takes bytes_per_pack.",
     "tf.keras.distribution.": _LARGE_LAYOUTS,
     "tf.keras.quantizers.": _LOW_PRECISION, "tf.keras.Quantizer": _LOW_PRECISION,
     "tf.keras.dtype_policies.AWQDTypePolicy": _LOW_PRECISION, "tf.keras.dtype_policies.GPTQDTypePolicy": _LOW_PRECISION,
@@ -108,8 +110,8 @@ _REFUSED: dict[str, str] = {
     "tf.io.match_filenames_once": "tf.io.gfile.glob lists files; Dataset.list_files takes patterns.",
     "tf.image.generate_bounding_box_proposals": "tf.image.non_max_suppression chooses among boxes.",
     "tf.queue.": "tf.data pipelines take the place of queues: Dataset.prefetch, shuffle and padded_batch.",
-    "tf.feature_column.": "layers of tf.keras prepare features: Hashing, StringLookup, IntegerLookup, CategoryEncoding, "
-                          "Discretization, HashedCrossing, Embedding and Normalization.",
+    "tf.feature_column.": "layers of tf.keras prepare features: Hashing, StringLookup, IntegerLookup, "
+                          "CategoryEncoding, Discretization, HashedCrossing, Embedding and Normalization.",
     "tf.experimental.Optional": "tf.data iterators raise StopIteration at their end.",
 }
 

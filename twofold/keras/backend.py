@@ -78,4 +78,12 @@ def standardize_dtype(dtype: Any) -> str:
     return floatx() if dtype is None else tf.as_dtype(dtype).name
 
 
+def __getattr__(name: str) -> Any:
+    if not name.startswith("_"):
+        from ._older_backend import OLDER
+        if name in OLDER:
+            return OLDER[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 publish(__name__)
