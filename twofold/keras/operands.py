@@ -1,33 +1,24 @@
-"""What operations and merging layers do with their operands: tensors of the dtype in which they meet, sizes, axes."""
+"""What operations and merging layers do with their operands: tensors of the dtype in which they meet.
+
+Tensors of values, sizes and axes, which know no dtypes, are `_ops/numpy_operands.py`'s.
+"""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._ops.numpy_operands import NUMBERS, axes_of, axis_of, shape_of, size_of, tensor
 
 from .promotion import kind_of, result_type
 
 __all__ = ["axes_of", "axis_of", "floating", "meeting", "numeric", "same", "shape_of", "size_of", "tensor", "wide"]
 
-_NUMBERS = (int, float, complex)  # bool is an int
 _Tensor = tf.Tensor
 
 
-def tensor(x: Any, dtype: Any = None) -> tf.Tensor:
-    """A value as a tensor; of a dtype, if one is given."""
-    if dtype is None:
-        return tf.convert_to_tensor(x)
-    target = tf.as_dtype(dtype)
-    if isinstance(x, _NUMBERS) and (target.is_floating or target.is_complex):
-        return tf.constant(x, target)  # with all its digits, which a cast from the default dtype has not
-    return tf.cast(x, target)
-
-
 def _leaf(x: Any) -> Any:
-    return x if isinstance(x, _NUMBERS) else tf.convert_to_tensor(x)
+    return x if isinstance(x, NUMBERS) else tf.convert_to_tensor(x)
 
 
 def same(*values: Any, at_least: Any = None) -> list[Any]:
@@ -77,37 +68,3 @@ def numeric(x: Any) -> tf.Tensor:
     """A value as a tensor of numbers: bools become int32."""
     x = tensor(x)
     return tf.cast(x, tf.int32) if x.dtype.is_bool else x
-
-
-def size_of(x: tf.Tensor, axis: int) -> Any:
-    """The size of an axis: an integer, or a scalar tensor in a trace that does not know it."""
-    size = x.shape[axis]
-    return tf.shape(x)[axis] if size is None else size
-
-
-def shape_of(x: tf.Tensor) -> tuple[Any, ...]:
-    """The sizes of all axes, as `size_of` gives them."""
-    return tuple([size_of(x, n) for n in range(x.ndim)])
-
-
-def axis_of(axis: int, rank: int) -> int:
-    """An axis counted from the front.
-
-    Raises:
-        ValueError: there is none of that number.
-    """
-    number = operator.index(axis)
-    if not -rank <= number < rank:
-        raise ValueError(f"axis {axis} is out of bounds for a tensor of rank {rank}.")
-    return number % rank
-
-
-def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
-    """Axes counted from the front: those of an integer or of several, all for None."""
-    if axis is None:
-        return tuple(range(rank))
-    given: Sequence[int] = (axis,) if not isinstance(axis, (list, tuple)) else axis
-    axes = tuple([axis_of(a, rank) for a in given])
-    if len(set(axes)) != len(axes):
-        raise ValueError(f"Axes {axis} repeat.")
-    return axes

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
 from twofold._front.api import listed, numbered
+from twofold._ops.numpy_arrays import at_least, expanded, flipped, moved, parts, rolled, swapped, tiled, turned
 
 from ..keras_ops import operation
-from ..operands import axes_of, axis_of, same, shape_of, tensor
+from ..operands import axes_of, axis_of, same, tensor
 
 __all__ = [
     "append", "array_split", "broadcast_to", "concatenate", "dsplit", "dstack", "expand_dims", "flip", "fliplr",
@@ -92,11 +92,7 @@ def expand_dims(x: Any, axis: Any) -> Any:
     >>> tf.keras.ops.expand_dims([1, 2], (0, -1)).shape
     TensorShape([1, 2, 1])
     """
-    x = tensor(x)
-    axes = (axis,) if isinstance(axis, int) else tuple(listed(axis, "axis"))
-    for place in sorted(axes_of(axes, x.ndim + len(axes))):
-        x = tf.expand_dims(x, place)
-    return x
+    return expanded(tensor(x), axis)
 
 
 @operation("numpy")
@@ -130,22 +126,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     >>> tf.keras.ops.swapaxes([[1, 2]], 0, 1).numpy().tolist()
     [[1], [2]]
     """
-    x = tensor(x)
-    order = list(range(x.ndim))
-    first, second = axis_of(axis1, x.ndim), axis_of(axis2, x.ndim)
-    order[first], order[second] = second, first
-    return tf.transpose(x, order)
-
-
-def moved(x: Any, source: Any, destination: Any) -> Any:
-    """A tensor with axes at other places, the others in order."""
-    origin, target = axes_of(source, x.ndim), axes_of(destination, x.ndim)
-    if len(origin) != len(target):
-        raise ValueError(f"There are {len(origin)} axes in `source` and {len(target)} in `destination`.")
-    rest = iter([n for n in range(x.ndim) if n not in origin])
-    to = dict(zip(target, origin, strict=True))
-    order = [to[n] if n in to else next(rest) for n in range(x.ndim)]
-    return x if order == list(range(x.ndim)) else tf.transpose(x, order)
+    return swapped(tensor(x), axis1, axis2)
 
 
 @operation("numpy", tensors="x")
@@ -173,8 +154,7 @@ def flip(x: Any, axis: Any = None) -> Any:
     >>> tf.keras.ops.flip([[1, 2], [3, 4]]).numpy().tolist()
     [[4, 3], [2, 1]]
     """
-    x = tensor(x)
-    return tf.reverse(x, list(axes_of(axis, x.ndim))) if x.ndim else x
+    return flipped(tensor(x), axis)
 
 
 @operation("numpy")
@@ -214,18 +194,7 @@ def rot90(array: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     >>> tf.keras.ops.rot90([[1, 2], [3, 4]]).numpy().tolist()
     [[2, 4], [1, 3]]
     """
-    x = tensor(array)
-    if x.ndim < 2 or len(axes) != 2:
-        raise ValueError(f"rot90 needs two axes; got axes={axes} for a tensor of rank {x.ndim}.")
-    first, second = axes_of(tuple(axes), x.ndim)
-    order = list(range(x.ndim))
-    order[first], order[second] = second, first
-    turns = k % 4
-    if turns == 1:
-        return tf.transpose(tf.reverse(x, [second]), order)
-    if turns == 3:
-        return tf.reverse(tf.transpose(x, order), [second])
-    return tf.reverse(x, [first, second]) if turns else x
+    return turned(tensor(array), k, axes)
 
 
 @operation("numpy", tensors="x")
@@ -241,12 +210,7 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Any:
     >>> tf.keras.ops.roll([1, 2, 3], 1).numpy().tolist()
     [3, 1, 2]
     """
-    x = tensor(x)
-    if axis is None:
-        return tf.reshape(tf.roll(tf.reshape(x, [-1]), shift, 0), shape_of(x))
-    if isinstance(axis, (list, tuple)) and isinstance(shift, int):
-        shift = [shift] * len(axis)
-    return tf.roll(x, shift, axis)
+    return rolled(tensor(x), shift, axis)
 
 
 # -- joining and splitting ------------------------------------------------------------------------
@@ -272,16 +236,6 @@ def stack(x: Any, axis: int = 0) -> Any:
     return tf.stack(same(*[tensor(each) for each in listed(x, "x")]), axis)
 
 
-def _at_least(x: Any, rank: int) -> Any:
-    """A tensor of some axes at least: new ones come as NumPy's `atleast_2d` and `atleast_3d` put them."""
-    x = tensor(x)
-    if x.ndim == 0:
-        return tf.reshape(x, [1] * rank)
-    if x.ndim == 1 and rank > 1:
-        x = tf.expand_dims(x, 0)
-    return tf.expand_dims(x, -1) if x.ndim == 2 and rank == 3 else x
-
-
 @operation("numpy")
 def hstack(xs: Any) -> Any:
     """Tensors one after the other along axis 1, or along the only axis; their dtypes meet.
@@ -290,7 +244,7 @@ def hstack(xs: Any) -> Any:
     >>> tf.keras.ops.hstack([[1, 2], [3]]).numpy().tolist()
     [1, 2, 3]
     """
-    parts = [_at_least(x, 1) for x in listed(xs, "xs")]
+    parts = [at_least(tensor(x), 1) for x in listed(xs, "xs")]
     return tf.concat(same(*parts), 0 if parts[0].ndim == 1 else 1)
 
 
@@ -302,7 +256,7 @@ def vstack(xs: Any) -> Any:
     >>> tf.keras.ops.vstack([[1, 2], [3, 4]]).numpy().tolist()
     [[1, 2], [3, 4]]
     """
-    return tf.concat(same(*[_at_least(x, 2) for x in listed(xs, "xs")]), 0)
+    return tf.concat(same(*[at_least(tensor(x), 2) for x in listed(xs, "xs")]), 0)
 
 
 @operation("numpy")
@@ -313,7 +267,7 @@ def dstack(xs: Any) -> Any:
     >>> tf.keras.ops.dstack([[1, 2], [3, 4]]).numpy().tolist()
     [[[1, 3], [2, 4]]]
     """
-    return tf.concat(same(*[_at_least(x, 3) for x in listed(xs, "xs")]), 2)
+    return tf.concat(same(*[at_least(tensor(x), 3) for x in listed(xs, "xs")]), 2)
 
 
 @operation("numpy")
@@ -328,21 +282,6 @@ def append(x1: Any, x2: Any, axis: int | None = None) -> Any:
     if axis is None:
         return tf.concat([tf.reshape(x1, [-1]), tf.reshape(x2, [-1])], 0)
     return tf.concat([x1, x2], axis)
-
-
-def _parts(x: Any, cuts: Sequence[Any], axis: int) -> list[Any]:
-    """The parts of a tensor between cuts along an axis; cuts count as the bounds of slices do."""
-    ends: list[Any] = [None, *[int(c) for c in cuts], None]
-    before = (slice(None),) * axis
-    return [x[(*before, slice(start, stop))] for start, stop in zip(ends[:-1], ends[1:], strict=True)]
-
-
-def _split(x: Any, sections: Any, axis: int) -> list[Any]:
-    x = tensor(x)
-    axis = axis_of(axis, x.ndim)
-    if isinstance(sections, int):
-        return list(tf.split(x, sections, axis=axis))
-    return _parts(x, [int(c) for c in listed(sections, "indices_or_sections")], axis)
 
 
 @operation("numpy", tensors="x")
@@ -360,7 +299,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     >>> [part.numpy().tolist() for part in tf.keras.ops.split([1, 2, 3, 4], [1, 3])]
     [[1], [2, 3], [4]]
     """
-    return _split(x, indices_or_sections, axis)
+    return parts(tensor(x), indices_or_sections, axis)
 
 
 @operation("numpy", tensors="x")
@@ -379,7 +318,7 @@ def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     [[1, 2], [3]]
     """
     if not isinstance(indices_or_sections, int):
-        return _split(x, indices_or_sections, axis)
+        return parts(tensor(x), indices_or_sections, axis)
     x = tensor(x)
     axis, count = axis_of(axis, x.ndim), indices_or_sections
     if x.shape[axis] is None:
@@ -397,7 +336,7 @@ def hsplit(x: Any, indices_or_sections: Any) -> Any:
     [[[1]], [[2]]]
     """
     x = tensor(x)
-    return _split(x, indices_or_sections, 0 if x.ndim == 1 else 1)
+    return parts(tensor(x), indices_or_sections, 0 if x.ndim == 1 else 1)
 
 
 @operation("numpy", tensors="x")
@@ -408,7 +347,7 @@ def vsplit(x: Any, indices_or_sections: Any) -> Any:
     >>> [part.numpy().tolist() for part in tf.keras.ops.vsplit([[1], [2]], 2)]
     [[[1]], [[2]]]
     """
-    return _split(x, indices_or_sections, 0)
+    return parts(tensor(x), indices_or_sections, 0)
 
 
 @operation("numpy", tensors="x")
@@ -419,7 +358,7 @@ def dsplit(x: Any, indices_or_sections: Any) -> Any:
     >>> [part.numpy().tolist() for part in tf.keras.ops.dsplit([[[1, 2]]], 2)]
     [[[[1]]], [[[2]]]]
     """
-    return _split(x, indices_or_sections, 2)
+    return parts(tensor(x), indices_or_sections, 2)
 
 
 @operation("numpy", tensors="x")
@@ -446,12 +385,7 @@ def tile(x: Any, repeats: Any) -> Any:
     >>> tf.keras.ops.tile([1, 2], (2, 2)).numpy().tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
-    x = tensor(x)
-    times = [repeats] if isinstance(repeats, int) else listed(repeats, "repeats")
-    times = [1] * (x.ndim - len(times)) + times
-    if len(times) > x.ndim:
-        x = tf.reshape(x, [*[1] * (len(times) - x.ndim), *shape_of(x)])
-    return tf.tile(x, times)
+    return tiled(tensor(x), repeats)
 
 
 @operation("numpy")

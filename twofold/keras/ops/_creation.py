@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import one_size, public
+from twofold._front.api import public
+from twofold._ops import numpy_creation as _shared
 
 from ..config import floatx
 from ..keras_ops import operation
-from ..operands import meeting, size_of, tensor
+from ..operands import meeting, tensor
 from ..promotion import kind_of, result_type
 
 __all__ = [
@@ -143,10 +144,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
     step = 1 if step is None else step
     given = (start, step) if stop is None else (start, stop, step)
     target = tf.as_dtype(result_type(*[kind_of(x) for x in given]) if dtype is None else dtype)
-    first, last = (0, start) if stop is None else (start, stop)
-    if target in (tf.int32, tf.int64, tf.float32, tf.float64):
-        return tf.range(first, last, step, dtype=target)
-    return tf.cast(tf.range(first, last, step, dtype=tf.float32 if target.is_floating else tf.int64), target)
+    return _shared.arange(*((0, start) if stop is None else (start, stop)), step, target)
 
 
 def _spread_dtypes(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any]:
@@ -156,24 +154,10 @@ def _spread_dtypes(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any]:
 
 
 def _spread(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int,
-            through: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """Numbers at equal distances, and the distance; they are computed by `through` before the dtype is theirs."""
-    if num < 0:
-        raise ValueError(f"`num` must be a non-negative integer. Received: num={num}")
+            through: Callable[[Any], Any] | None) -> tuple[Any, Any]:
+    """Numbers at equal distances, through a function, and the distance."""
     target, computed = _spread_dtypes(start, stop, dtype)
-    start, stop = tensor(start, computed), tensor(stop, computed)
-    pieces = num - 1 if endpoint else num
-    step = (stop - start) / tf.cast(pieces, computed) if pieces else (stop - start) * float("nan")
-    start, stop = start + tf.zeros_like(step), stop + tf.zeros_like(step)
-    places = tf.range(num, dtype=tf.int32)
-    last = tf.reshape(tf.equal(places, num - 1) if endpoint and num > 1 else places < 0, [num] + [1] * step.ndim)
-    places = tf.reshape(tf.cast(places, computed), [num] + [1] * step.ndim)
-    numbers = tf.where(last, stop, start + places * step if pieces else start + places * 0)
-    numbers = through(numbers)
-    if axis != 0 and numbers.ndim > 1:
-        from ._arrays import moved
-        numbers = moved(numbers, 0, axis)
-    return tf.cast(tf.floor(numbers) if target.is_integer else numbers, target), step
+    return _shared.spread(tensor(start, computed), tensor(stop, computed), num, endpoint, target, axis, through)
 
 
 @operation("numpy")
@@ -195,7 +179,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     >>> tf.keras.ops.linspace(0, 1, 5).numpy().tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    numbers, step = _spread(start, stop, num, endpoint, dtype, axis, lambda x: x)
+    numbers, step = _spread(start, stop, num, endpoint, dtype, axis, None)
     return (numbers, step) if retstep else numbers
 
 
@@ -219,11 +203,8 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     >>> tf.keras.ops.geomspace(1, 4, 3).numpy().round(3).tolist()
     [1.0, 2.0, 4.0]
     """
-    computed = _spread_dtypes(start, stop, dtype)[1]
-    first, last = tensor(start, computed), tensor(stop, computed)
-    numbers, _ = _spread(tf.math.log(tf.abs(first)), tf.math.log(tf.abs(last)), num, endpoint, dtype, axis,
-                         lambda x: tf.sign(tf.cast(first, x.dtype)) * tf.exp(x))
-    return numbers
+    target, computed = _spread_dtypes(start, stop, dtype)
+    return _shared.geometric(tensor(start, computed), tensor(stop, computed), num, endpoint, target, axis)
 
 
 @operation("numpy")
@@ -239,8 +220,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     >>> tf.keras.ops.tri(2).numpy().tolist()
     [[1.0, 0.0], [1.0, 1.0]]
     """
-    rows, columns = tf.range(N), tf.range(N if M is None else M)
-    return tf.cast(columns[tf.newaxis, :] - rows[:, tf.newaxis] <= k, floatx() if dtype is None else dtype)
+    return _shared.tri(N, M, k, floatx() if dtype is None else dtype)
 
 
 @public
@@ -251,8 +231,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     >>> tf.keras.ops.eye(2, k=1).numpy().tolist()
     [[0.0, 1.0], [0.0, 0.0]]
     """
-    rows, columns = tf.range(N), tf.range(N if M is None else M)
-    return tf.cast(tf.equal(columns[tf.newaxis, :] - rows[:, tf.newaxis], k), floatx() if dtype is None else dtype)
+    return _shared.eye(N, M, k, floatx() if dtype is None else dtype)
 
 
 @public
@@ -277,13 +256,7 @@ def diag(x: Any, k: int = 0) -> Any:
     >>> tf.keras.ops.diag([1, 2]).numpy().tolist()
     [[1, 0], [0, 2]]
     """
-    from ._picking import diagonal
-    x = tensor(x)
-    if x.ndim == 1:
-        return tf.linalg.diag(x, k=k)
-    if x.ndim != 2:
-        raise ValueError(f"`x` must be 1d or 2d. Received: x.shape={x.shape}")
-    return diagonal(x, k)
+    return _shared.diag(tensor(x), k)
 
 
 @operation("numpy")
@@ -312,13 +285,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     >>> tf.keras.ops.vander([2, 3], 3).numpy().tolist()
     [[4, 2, 1], [9, 3, 1]]
     """
-    x = tensor(x)
-    if x.ndim != 1:
-        raise ValueError(f"Input tensor must be 1-dimensional. Received: x.shape={x.shape}")
-    length = size_of(x, 0)
-    count = length if N is None else one_size(N, "N")
-    powers = tf.math.cumprod(tf.broadcast_to(x[:, None], [length, count]), axis=1, exclusive=True)
-    return powers if increasing else tf.reverse(powers, [1])
+    return _shared.vander(tensor(x), N, increasing)
 
 
 # -- windows --------------------------------------------------------------------------------------

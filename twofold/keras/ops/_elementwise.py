@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
+from twofold._ops import numpy_elementwise as _shared
 from twofold._ops.math_numpy import cbrt as _cbrt
 from twofold._ops.math_numpy import log2 as _log2
 from twofold._ops.math_numpy import log10 as _log10
@@ -48,27 +49,6 @@ def _floats(name: str, compute: Callable[[Any], Any], text: str, x: float, y: st
     return operation("numpy")(function)
 
 
-def _number(value: float, like: Any) -> Any:
-    return tf.constant(value, like.dtype)
-
-
-def _exp2(x: Any) -> Any:
-    return tf.pow(_number(2.0, x), x)
-
-
-def _deg2rad(x: Any) -> Any:
-    return x * _number(math.pi / 180, x)
-
-
-def _rad2deg(x: Any) -> Any:
-    return x * _number(180 / math.pi, x)
-
-
-def _sinc(x: Any) -> Any:
-    turned = _number(math.pi, x) * tf.where(tf.equal(x, 0), tf.ones_like(x), x)
-    return tf.where(tf.equal(x, 0), tf.ones_like(x), tf.sin(turned) / turned)
-
-
 #: of I0(x) in powers of x^2 / 4, enough for |x| up to 20
 _POWERS = [1 / math.factorial(k) ** 2 for k in range(45)]
 #: of exp(-x) sqrt(2 pi x) I0(x) = sum of ((2k)!)^2 / (k!^3 (32 x)^k), its expansion for large x
@@ -76,9 +56,9 @@ _INVERSE = [math.factorial(2 * k) ** 2 / (math.factorial(k) ** 3 * 32.0 ** k) fo
 
 
 def _series(coefficients: list[float], x: Any) -> Any:
-    total = _number(coefficients[-1], x)
+    total = _shared.constant(coefficients[-1], x)
     for c in reversed(coefficients[:-1]):
-        total = total * x + _number(c, x)
+        total = total * x + _shared.constant(c, x)
     return total
 
 
@@ -86,12 +66,12 @@ def _i0(x: Any) -> Any:
     """By the power series near 0 and the asymptotic one far from it (Abramowitz & Stegun 9.6.12 and 9.7.1)."""
     computed = x if x.dtype == tf.float64 else tf.cast(x, tf.float32)
     size = tf.abs(computed)
-    edge = _number(20.0, size)
+    edge = _shared.constant(20.0, size)
     near, far = tf.minimum(size, edge), tf.maximum(size, edge)
     small = _series(_POWERS, near * near / 4)
     # one factor after the other, so that none overflows before the result does
     half = tf.exp(far / 2)
-    large = half * (_series(_INVERSE, 1 / far) / tf.sqrt(_number(2 * math.pi, far) * far)) * half
+    large = half * (_series(_INVERSE, 1 / far) / tf.sqrt(_shared.constant(2 * math.pi, far) * far)) * half
     return tf.cast(tf.where(size <= edge, small, large), x.dtype)
 
 
@@ -115,13 +95,13 @@ sqrt = _floats("sqrt", tf.sqrt, "The square root.", 2.0, "1.4142")
 ceil = _floats("ceil", tf.math.ceil, "The next whole number from there up.", 1.5, "2.0000")
 floor = _floats("floor", tf.floor, "The next whole number from there down.", 1.5, "1.0000")
 reciprocal = _floats("reciprocal", tf.math.reciprocal, "One over each element.", 4.0, "0.2500")
-exp2 = _floats("exp2", _exp2, "Powers of two.", 3.0, "8.0000")
+exp2 = _floats("exp2", _shared.exp2, "Powers of two.", 3.0, "8.0000")
 log2 = _floats("log2", _log2, "The logarithm to base 2.", 3.0, "1.5850")
 log10 = _floats("log10", _log10, "The logarithm to base 10.", 2.0, "0.3010")
 cbrt = _floats("cbrt", _cbrt, "The cube root, negative for negative numbers.", 27.0, "3.0000", wide)
-deg2rad = _floats("deg2rad", _deg2rad, "Degrees as radians.", 90.0, "1.5708", wide)
-rad2deg = _floats("rad2deg", _rad2deg, "Radians as degrees.", 1.0, "57.2958", wide)
-sinc = _floats("sinc", _sinc, "`sin(pi x) / (pi x)`, 1 at 0.", 0.5, "0.6366")
+deg2rad = _floats("deg2rad", _shared.deg2rad, "Degrees as radians.", 90.0, "1.5708", wide)
+rad2deg = _floats("rad2deg", _shared.rad2deg, "Radians as degrees.", 1.0, "57.2958", wide)
+sinc = _floats("sinc", _shared.sinc, "`sin(pi x) / (pi x)`, 1 at 0.", 0.5, "0.6366")
 i0 = _floats("i0", _i0, "The modified Bessel function of the first kind, of order 0.", 1.0, "1.2661", wide)
 fabs = _floats("fabs", tf.abs, "The distance from 0, as a floating tensor.", -2.0, "2.0000")
 
@@ -134,8 +114,7 @@ def absolute(x: Any) -> Any:
     >>> tf.keras.ops.absolute([-2, 3]).numpy().tolist()
     [2, 3]
     """
-    x = tensor(x)
-    return x if x.dtype.is_bool else tf.abs(x)
+    return _shared.absolute(tensor(x))
 
 
 abs = absolute
@@ -171,10 +150,7 @@ def sign(x: Any) -> Any:
     >>> tf.keras.ops.sign([-2.0, 0.0, 3.0]).numpy().tolist()
     [-1.0, 0.0, 1.0]
     """
-    x = tensor(x)
-    if x.dtype.is_bool or x.dtype.is_unsigned:
-        return tf.cast(tf.not_equal(x, tf.zeros((), x.dtype)), tf.int32 if x.dtype.is_bool else x.dtype)
-    return tf.sign(x)
+    return _shared.sign(numeric(x))
 
 
 @operation("numpy")
@@ -185,11 +161,7 @@ def signbit(x: Any) -> Any:
     >>> tf.keras.ops.signbit([-2.0, -0.0, 0.0]).numpy().tolist()
     [True, True, False]
     """
-    x = tensor(x)
-    if not x.dtype.is_floating:
-        return tf.zeros_like(x, tf.bool) if x.dtype.is_bool or x.dtype.is_unsigned else x < 0
-    bits = {2: tf.int16, 4: tf.int32, 8: tf.int64}[x.dtype.size]
-    return tf.bitcast(x, bits) < tf.zeros((), bits)
+    return _shared.signbit(tensor(x))
 
 
 @operation("numpy")
@@ -200,8 +172,7 @@ def trunc(x: Any) -> Any:
     >>> tf.keras.ops.trunc([-1.7, 1.7]).numpy().tolist()
     [-1.0, 1.0]
     """
-    x = tensor(x)
-    return tf.where(x < 0, tf.math.ceil(x), tf.floor(x)) if x.dtype.is_floating else x
+    return _shared.trunc(tensor(x))
 
 
 @operation("numpy")
@@ -217,11 +188,9 @@ def round(x: Any, decimals: int = 0) -> Any:
     [0.0, 2.0, 2.0]
     """
     x = numeric(x)
-    if not decimals or (x.dtype.is_integer and decimals > 0):
-        return x if x.dtype.is_integer else tf.round(x)
-    computed = x if x.dtype.is_floating else floating(x)
-    factor = _number(10.0 ** decimals, computed)
-    return tf.cast(tf.round(computed * factor) / factor, x.dtype)
+    if x.dtype.is_integer and decimals >= 0:
+        return x
+    return tf.cast(_shared.rounded(floating(x), decimals), x.dtype)
 
 
 @operation("numpy", tensors="x")
@@ -279,11 +248,10 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
 def _asked(name: str, compute: Callable[[Any], Any], text: str, answer: str,
            otherwise: bool = False) -> Callable[[Any], Any]:
     """A question about floating numbers, to which all others have one answer."""
+    answered = _shared.question(compute, otherwise)
+
     def function(x: Any) -> Any:
-        x = tensor(x)
-        if x.dtype.is_floating:
-            return compute(x)
-        return tf.ones_like(x, tf.bool) if otherwise else tf.zeros_like(x, tf.bool)
+        return answered(tensor(x))
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""{text}
 
@@ -303,9 +271,9 @@ isfinite = _asked("isfinite", tf.math.is_finite, "Whether each element is neithe
                   "[True, False, False, False]", True)
 isinf = _asked("isinf", tf.math.is_inf, "Whether each element is infinite.", "[False, False, True, True]")
 isnan = _asked("isnan", tf.math.is_nan, "Whether each element is NaN.", "[False, True, False, False]")
-isneginf = _asked("isneginf", lambda x: tf.equal(x, tf.constant(-math.inf, x.dtype)),
+isneginf = _asked("isneginf", _shared.negative_infinity,
                   "Whether each element is minus infinity.", "[False, False, False, True]")
-isposinf = _asked("isposinf", lambda x: tf.equal(x, tf.constant(math.inf, x.dtype)),
+isposinf = _asked("isposinf", _shared.positive_infinity,
                   "Whether each element is plus infinity.", "[False, False, True, False]")
 
 
@@ -317,8 +285,7 @@ def isreal(x: Any) -> Any:
     >>> tf.keras.ops.isreal([1 + 0j, 1j]).numpy().tolist()
     [True, False]
     """
-    x = tensor(x)
-    return tf.equal(tf.math.imag(x), 0) if x.dtype.is_complex else tf.ones_like(x, tf.bool)
+    return _shared.is_real(tensor(x))
 
 
 @operation("numpy")
@@ -340,8 +307,7 @@ def bitwise_not(x: Any) -> Any:
     >>> tf.keras.ops.bitwise_not([0, 5]).numpy().tolist()
     [-1, -6]
     """
-    x = tensor(x)
-    return tf.logical_not(x) if x.dtype.is_bool else tf.bitwise.invert(x)
+    return _shared.inverted(tensor(x))
 
 
 @operation("numpy")
@@ -352,8 +318,7 @@ def bitwise_invert(x: Any) -> Any:
     >>> tf.keras.ops.bitwise_invert([0, 5]).numpy().tolist()
     [-1, -6]
     """
-    x = tensor(x)
-    return tf.logical_not(x) if x.dtype.is_bool else tf.bitwise.invert(x)
+    return _shared.inverted(tensor(x))
 
 
 @operation("numpy", also="Conj")
@@ -389,8 +354,7 @@ def imag(x: Any) -> Any:
     >>> tf.keras.ops.imag([1 + 2j]).numpy().tolist()
     [2.0]
     """
-    x = tensor(x)
-    return tf.math.imag(x) if x.dtype.is_complex else tf.zeros_like(x)
+    return _shared.imag(tensor(x))
 
 
 @operation("numpy")

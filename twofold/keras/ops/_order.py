@@ -5,20 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._ops.numpy_arrays import moved
+from twofold._ops.numpy_order import contained, distinct, order_along, ordered_along, placed
 
 from ..keras_ops import operation
 from ..operands import axis_of, floating, meeting, numeric, same, size_of, tensor
-from ._arrays import moved
 from ._pairs import isclose
 
 __all__ = [
     "allclose", "argpartition", "argsort", "bincount", "digitize", "histogram", "isin", "nonzero", "searchsorted",
     "sort", "unique",
 ]
-
-
-def _sorting(x: Any) -> Any:
-    return tf.cast(x, tf.int8) if x.dtype.is_bool else x
 
 
 @operation("numpy")
@@ -29,10 +26,7 @@ def sort(x: Any, axis: int | None = -1) -> Any:
     >>> tf.keras.ops.sort([3, 1, 2]).numpy().tolist()
     [1, 2, 3]
     """
-    x = tensor(x)
-    if axis is None:
-        return tf.cast(tf.sort(_sorting(tf.reshape(x, [-1]))), x.dtype)
-    return tf.cast(tf.sort(_sorting(x), axis=axis), x.dtype)
+    return ordered_along(tensor(x), axis)
 
 
 @operation("numpy")
@@ -43,10 +37,7 @@ def argsort(x: Any, axis: int | None = -1) -> Any:
     >>> tf.keras.ops.argsort([3, 1, 2]).numpy().tolist()
     [1, 2, 0]
     """
-    x = _sorting(tensor(x))
-    if axis is None:
-        return tf.argsort(tf.reshape(x, [-1]), stable=True)
-    return tf.argsort(x, axis=axis, stable=True)
+    return order_along(tensor(x), axis)
 
 
 @operation("numpy", tensors="x")
@@ -93,8 +84,7 @@ def searchsorted(sorted_sequence: Any, values: Any, side: str = "left") -> Any:
         raise ValueError(f"`searchsorted` only supports 1-D sorted sequences. Received: shape {ordered.shape}")
     if side not in ("left", "right"):
         raise ValueError(f'side must be "left" or "right"; got {side!r}.')
-    places = tf.searchsorted(ordered, tf.reshape(values, [-1]), side=side)
-    return tf.reshape(places, tf.shape(values))
+    return placed(ordered, values, side)
 
 
 @operation("numpy")
@@ -151,11 +141,8 @@ def isin(x1: Any, x2: Any, assume_unique: bool = False, invert: bool = False) ->
     >>> tf.keras.ops.isin([1, 2, 3], [3, 1]).numpy().tolist()
     [True, False, True]
     """
-    x1, x2 = (_sorting(x) for x in same(tensor(x1), tensor(x2)))
-    ordered, flat = tf.sort(tf.reshape(x2, [-1])), tf.reshape(x1, [-1])
-    count = tf.searchsorted(ordered, flat, side="right") - tf.searchsorted(ordered, flat, side="left")
-    contained = tf.reshape(tf.equal(count, 0) if invert else count > 0, tf.shape(x1))
-    return contained
+    x1, x2 = same(tensor(x1), tensor(x2))
+    return tf.logical_not(contained(x1, x2)) if invert else contained(x1, x2)
 
 
 @operation("numpy")
@@ -226,26 +213,12 @@ def histogram(x: Any, bins: int = 10, range: Any = None) -> Any:
     return tf.cast(counts, x.dtype), bounds
 
 
-def _distinct(x: Any) -> tuple[Any, Any, Any, Any]:
-    """Of a vector: the distinct elements in rising order, their first places, where each element is, the counts."""
-    order = tf.argsort(_sorting(x), stable=True)
-    ordered = tf.gather(x, order)
-    ends = tf.ones_like(ordered[:1], tf.bool)
-    new = tf.concat([ends, tf.not_equal(ordered[1:], ordered[:-1])], 0)
-    numbers = tf.cumsum(tf.cast(new, tf.int32)) - 1
-    starts = tf.cast(tf.where(new)[:, 0], tf.int32)
-    count = tf.shape(x)[0]
-    inverse = tf.scatter_nd(order[:, tf.newaxis], numbers, tf.shape(x))
-    counts = tf.concat([starts[1:], count[tf.newaxis]], 0) - starts if x.shape[0] != 0 else starts
-    return tf.gather(ordered, starts), tf.gather(order, starts), inverse, counts
-
-
 def _row_keys(rows: Any) -> Any:
     """A number for each row, which rises with the rows in the order of dictionaries."""
-    keys = _distinct(rows[:, 0])[2]
+    keys = distinct(rows[:, 0])[2]
     for n in range(1, rows.shape[1]):
-        column = _distinct(rows[:, n])[2]
-        keys = _distinct(keys * tf.shape(rows)[0] + column)[2]
+        column = distinct(rows[:, n])[2]
+        keys = distinct(keys * tf.shape(rows)[0] + column)[2]
     return keys
 
 
@@ -281,7 +254,7 @@ def unique(x: Any, sorted: bool = True, return_index: bool = False, return_inver
     """
     x = tensor(x)
     if axis is None:
-        values, first, inverse, counts = _distinct(tf.reshape(x, [-1]))
+        values, first, inverse, counts = distinct(tf.reshape(x, [-1]))
         inverse = tf.reshape(inverse, tf.shape(x))
     else:
         axis = axis_of(axis, x.ndim)
@@ -290,7 +263,7 @@ def unique(x: Any, sorted: bool = True, return_index: bool = False, return_inver
         for n in slices.shape[1:].as_list():
             width *= n
         rows = tf.reshape(slices, [size_of(slices, 0), width])
-        _, first, inverse, counts = _distinct(_row_keys(rows))
+        _, first, inverse, counts = distinct(_row_keys(rows))
         values = tf.gather(slices, first)
     if size is not None:
         values = _sized(values, size, values[0] if fill_value is None else fill_value)

@@ -10,7 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
+from twofold._ops import numpy_pairs as _shared
 from twofold._ops.math_numpy import hypot as _hypot
+from twofold._ops.numpy_pairs import added as _added
+from twofold._ops.numpy_pairs import counted as _counted
+from twofold._ops.numpy_pairs import larger as _larger
+from twofold._ops.numpy_pairs import multiplied as _multiplied
+from twofold._ops.numpy_pairs import nextafter as _nextafter
+from twofold._ops.numpy_pairs import smaller as _smaller
 
 from ..keras_ops import operation
 from ..operands import floating, meeting, same, tensor, wide
@@ -43,33 +50,6 @@ def _pair(name: str, compute: Callable[[Any, Any], Any], text: str, x1: Any, x2:
     return operation("numpy")(function)
 
 
-def _added(x1: Any, x2: Any) -> Any:
-    return tf.logical_or(x1, x2) if x1.dtype.is_bool else tf.add(x1, x2)
-
-
-def _multiplied(x1: Any, x2: Any) -> Any:
-    return tf.logical_and(x1, x2) if x1.dtype.is_bool else tf.multiply(x1, x2)
-
-
-def _larger(x1: Any, x2: Any) -> Any:
-    return tf.logical_or(x1, x2) if x1.dtype.is_bool else tf.maximum(x1, x2)
-
-
-def _smaller(x1: Any, x2: Any) -> Any:
-    return tf.logical_and(x1, x2) if x1.dtype.is_bool else tf.minimum(x1, x2)
-
-
-def _counted(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A function for which bools are int32."""
-    def function(x1: Any, x2: Any) -> Any:
-        if x1.dtype.is_bool:
-            x1, x2 = tf.cast(x1, tf.int32), tf.cast(x2, tf.int32)
-        return compute(x1, x2)
-    return function
-
-
-
-
 add = _pair("add", _added, "The sum of two tensors; bools are joined by or.", [1, 2], 0.5, [1.5, 2.5])
 subtract = _pair("subtract", _counted(tf.subtract), "`x1` less `x2`; bools count as int32.", [1, 2], 3, [-2, -1])
 multiply = _pair("multiply", _multiplied, "The product of two tensors, element by element; bools are joined by and.",
@@ -98,12 +78,8 @@ divide_no_nan = _pair("divide_no_nan", tf.math.divide_no_nan, "`x1` over `x2`, a
                       [0.5, 0.0], float)
 arctan2 = _pair("arctan2", tf.atan2, "The angle of the point at (`x2`, `x1`), from -pi to pi.", [0.0, 0.0],
                 [1.0, 2.0], [0.0, 0.0], float, False)
-nextafter = _pair("nextafter", lambda x1, x2: tf.cast(tf.math.nextafter(_exact(x1), _exact(x2)), x1.dtype),
-                  "The next number that the dtype has from `x1` on towards `x2`.", [1.0], 1.0, [1.0], float)
-
-
-def _exact(x: Any) -> Any:
-    return x if x.dtype == tf.float64 else tf.cast(x, tf.float32)
+nextafter = _pair("nextafter", _nextafter, "The next number that the dtype has from `x1` on towards `x2`.", [1.0], 1.0,
+                  [1.0], float)
 
 
 def _between(name: str, compute: Callable[[Any, Any], Any], plain: Callable[[Any, Any], Any], text: str,
@@ -240,8 +216,7 @@ def heaviside(x1: Any, x2: Any) -> Any:
     >>> tf.keras.ops.heaviside([-2.0, 0.0, 3.0], 0.5).numpy().tolist()
     [0.0, 0.5, 1.0]
     """
-    x1, x2 = (wide(x) for x in same(tensor(x1), tensor(x2)))
-    return tf.where(x1 < 0, tf.zeros_like(x1), tf.where(x1 > 0, tf.ones_like(x1), x2))
+    return _shared.heaviside(*(wide(x) for x in same(tensor(x1), tensor(x2))))
 
 
 @operation("numpy")
@@ -277,14 +252,6 @@ def ldexp(x1: Any, x2: Any) -> Any:
     return x1 * tf.pow(tf.constant(2, target), x2)
 
 
-def _logs_added(x1: Any, x2: Any, base: float) -> Any:
-    x1, x2 = same(tensor(x1), tensor(x2), at_least=float)
-    high, low = tf.maximum(x1, x2), tf.minimum(x1, x2)
-    apart = tf.where(tf.equal(high, low), tf.zeros_like(high), low - high)  # infinities that are equal
-    factor = tf.constant(math.log(base), high.dtype)
-    return high + tf.math.log1p(tf.exp(apart * factor)) / factor
-
-
 @operation("numpy")
 def logaddexp(x1: Any, x2: Any) -> Any:
     """The logarithm of `exp(x1) + exp(x2)`, without overflow.
@@ -293,7 +260,7 @@ def logaddexp(x1: Any, x2: Any) -> Any:
     >>> print("%.2f" % tf.keras.ops.logaddexp(1000.0, 1000.0))
     1000.69
     """
-    return _logs_added(x1, x2, math.e)
+    return _shared.logs_added(*same(tensor(x1), tensor(x2), at_least=float), math.e)
 
 
 @operation("numpy")
@@ -304,7 +271,7 @@ def logaddexp2(x1: Any, x2: Any) -> Any:
     >>> print("%.1f" % tf.keras.ops.logaddexp2(1000.0, 1000.0))
     1001.0
     """
-    return _logs_added(x1, x2, 2.0)
+    return _shared.logs_added(*same(tensor(x1), tensor(x2), at_least=float), 2.0)
 
 
 @operation("numpy", tensors="x1 x2 rtol atol")
@@ -323,25 +290,7 @@ def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan:
     x1, x2 = same(x1, x2)
     if not x1.dtype.is_floating:
         x1, x2 = floating(x1), floating(x2)
-    limit = tensor(atol, x1.dtype) + tensor(rtol, x1.dtype) * tf.abs(x2)
-    near = tf.logical_or(tf.equal(x1, x2), tf.logical_and(tf.math.is_finite(x2), tf.abs(x1 - x2) <= limit))
-    return tf.logical_or(near, tf.logical_and(tf.math.is_nan(x1), tf.math.is_nan(x2))) if equal_nan else near
-
-
-def _whole(x1: Any, x2: Any) -> tuple[Any, Any]:
-    x1, x2 = same(x1, x2)
-    if not x1.dtype.is_integer:
-        raise TypeError(f"Integers are expected; got dtypes that meet in {x1.dtype.name}.")
-    zero = tf.zeros_like(x1 + x2)
-    return (zero + x1, zero + x2) if x1.dtype.is_unsigned else (tf.abs(zero + x1), tf.abs(zero + x2))
-
-
-def _euclid(x1: Any, x2: Any) -> Any:
-    """The greatest common divisor of natural numbers: of the second and of what the first leaves over (Euclid)."""
-    def step(a: Any, b: Any) -> tuple[Any, Any]:
-        zero = tf.equal(b, tf.zeros((), b.dtype))
-        return tf.where(zero, a, b), tf.where(zero, b, tf.math.floormod(a, tf.where(zero, tf.ones_like(b), b)))
-    return tf.while_loop(lambda a, b: tf.reduce_any(tf.not_equal(b, tf.zeros((), b.dtype))), step, (x1, x2))[0]
+    return _shared.near(x1, x2, tensor(rtol, x1.dtype), tensor(atol, x1.dtype), equal_nan)
 
 
 @operation("numpy")
@@ -355,7 +304,7 @@ def gcd(x1: Any, x2: Any) -> Any:
     >>> tf.keras.ops.gcd([12, -8], [18, 0]).numpy().tolist()
     [6, 8]
     """
-    return _euclid(*_whole(x1, x2))
+    return _shared.gcd(*same(x1, x2))
 
 
 @operation("numpy")
@@ -369,6 +318,4 @@ def lcm(x1: Any, x2: Any) -> Any:
     >>> tf.keras.ops.lcm([4, -6], [6, 0]).numpy().tolist()
     [12, 0]
     """
-    a, b = _whole(x1, x2)
-    divisor = _euclid(a, b)
-    return tf.math.floordiv(a, tf.maximum(divisor, tf.ones_like(divisor))) * b
+    return _shared.lcm(*same(x1, x2))

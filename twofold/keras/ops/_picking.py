@@ -6,10 +6,10 @@ from typing import Any
 
 import twofold as tf
 from twofold._front.api import listed
+from twofold._ops import numpy_picking as _shared
 
 from ..keras_ops import operation
-from ..operands import axis_of, numeric, same, shape_of, size_of, tensor
-from ._arrays import moved
+from ..operands import numeric, same, tensor
 
 __all__ = [
     "diagonal", "diff", "get_item", "select", "take", "take_along_axis", "tril", "triu", "unravel_index",
@@ -31,15 +31,6 @@ def get_item(x: Any, key: Any) -> Any:
     return tensor(x)[tuple(key) if isinstance(key, list) else key]  # tuples are lists in files
 
 
-def _counted_from_front(indices: Any, count: Any) -> Any:
-    return tf.where(indices < 0, indices + tf.cast(count, indices.dtype), indices)
-
-
-def _indices(value: Any) -> Any:
-    indices = tensor(value)
-    return indices if indices.dtype in (tf.int32, tf.int64) else tf.cast(indices, tf.int32)
-
-
 @operation("numpy")
 def take(x: Any, indices: Any, axis: int | None = None) -> Any:
     """Elements, or slices, at some places.
@@ -53,10 +44,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Any:
     >>> tf.keras.ops.take([[1, 2], [3, 4]], [0, -1], axis=1).numpy().tolist()
     [[1, 2], [3, 4]]
     """
-    x, indices = tensor(x), _indices(indices)
-    if axis is None:
-        x, axis = tf.reshape(x, [-1]), 0
-    return tf.gather(x, _counted_from_front(indices, size_of(x, axis)), axis=axis)
+    return _shared.taken(tensor(x), tensor(indices), axis)
 
 
 @operation("numpy")
@@ -74,19 +62,7 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Any:
     >>> tf.keras.ops.take_along_axis([[1, 2], [3, 4]], [[1], [0]], axis=1).numpy().tolist()
     [[2], [3]]
     """
-    x, indices = tensor(x), _indices(indices)
-    if axis is None:
-        x, indices, axis = tf.reshape(x, [-1]), tf.reshape(indices, [-1]), 0
-    if x.ndim != indices.ndim:
-        raise ValueError("`x` and `indices` must have the same number of dimensions, but receive shapes "
-                         f"{x.shape} and {indices.shape}.")
-    axis = axis_of(axis, x.ndim)
-    x, indices = moved(x, axis, -1), moved(indices, axis, -1)
-    lines = tf.broadcast_dynamic_shape(tf.shape(x)[:-1], tf.shape(indices)[:-1])
-    x = tf.broadcast_to(x, tf.concat([lines, tf.shape(x)[-1:]], 0))
-    indices = tf.broadcast_to(indices, tf.concat([lines, tf.shape(indices)[-1:]], 0))
-    taken = tf.gather(x, _counted_from_front(indices, size_of(x, -1)), axis=-1, batch_dims=x.ndim - 1)
-    return moved(taken, -1, axis)
+    return _shared.taken_along(tensor(x), tensor(indices), axis)
 
 
 @operation("numpy")
@@ -102,19 +78,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     >>> tf.keras.ops.diagonal([[1, 2], [3, 4]], offset=1).numpy().tolist()
     [2]
     """
-    x = moved(tensor(x), (axis1, axis2), (-2, -1))
-    rows, columns = x.shape[-2], x.shape[-1]
-    if rows is not None and columns is not None and not -rows < offset < columns:
-        return tf.zeros([*shape_of(x)[:-2], 0], x.dtype)
-    return tf.linalg.diag_part(x, k=offset)
-
-
-def _band(x: Any, k: int, lower: bool) -> Any:
-    x = tensor(x)
-    rows, columns = tf.range(size_of(x, -2)), tf.range(size_of(x, -1))
-    apart = columns[tf.newaxis, :] - rows[:, tf.newaxis]
-    kept = apart <= k if lower else apart >= k
-    return tf.where(kept, x, tf.zeros((), x.dtype)) if not x.dtype.is_bool else tf.logical_and(kept, x)
+    return _shared.diagonal(tensor(x), offset, axis1, axis2)
 
 
 @operation("numpy")
@@ -125,7 +89,7 @@ def tril(x: Any, k: int = 0) -> Any:
     >>> tf.keras.ops.tril([[1, 2], [3, 4]]).numpy().tolist()
     [[1, 0], [3, 4]]
     """
-    return _band(x, k, True)
+    return _shared.band(tensor(x), k, True)
 
 
 @operation("numpy")
@@ -136,7 +100,7 @@ def triu(x: Any, k: int = 0) -> Any:
     >>> tf.keras.ops.triu([[1, 2], [3, 4]]).numpy().tolist()
     [[1, 2], [0, 4]]
     """
-    return _band(x, k, False)
+    return _shared.band(tensor(x), k, False)
 
 
 @operation("numpy")
@@ -154,14 +118,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     >>> tf.keras.ops.diff([1, 4, 9]).numpy().tolist()
     [3, 5]
     """
-    x = tensor(a)
-    if n < 0 or not x.ndim:
-        raise ValueError(f"diff needs n >= 0 and a tensor with an axis; got n={n} and shape {x.shape}.")
-    before = (slice(None),) * axis_of(axis, x.ndim)
-    for _ in range(n):
-        high, low = x[(*before, slice(1, None))], x[(*before, slice(None, -1))]
-        x = tf.not_equal(high, low) if x.dtype.is_bool else high - low
-    return x
+    return _shared.differences(tensor(a), n, axis)
 
 
 @operation("numpy", tensors="indices")
@@ -207,7 +164,5 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     if not condlist or len(condlist) != len(choicelist):
         raise ValueError(f"condlist must hold as many tensors as choicelist, one at least; got {len(condlist)} and "
                          f"{len(choicelist)}.")
-    *choices, result = same(*choicelist, default)
-    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
-        result = tf.where(tensor(condition, tf.bool), choice, result)
-    return result
+    *choices, default = same(*choicelist, default)
+    return _shared.selected([tensor(c, tf.bool) for c in condlist], choices, default)

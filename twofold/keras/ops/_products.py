@@ -5,25 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import listed
+from twofold._ops import numpy_products as _shared
 
 from ..keras_ops import operation
-from ..operands import axes_of, floating, same, shape_of, tensor
-from ._arrays import moved
+from ..operands import floating, same, tensor
 
 __all__ = [
     "corrcoef", "correlate", "cross", "dot", "einsum", "inner", "kron", "matmul", "outer", "tensordot", "trace", "vdot",
 ]
-
-
-def _summed(x: Any) -> tuple[Any, Any]:
-    """A tensor in a dtype whose products can be summed, and its own: bools are multiplied as int32."""
-    return (tf.cast(x, tf.int32) if x.dtype.is_bool else x), x.dtype
-
-
-def _tensordot(x1: Any, x2: Any, axes: Any) -> Any:
-    x1, own = _summed(x1)
-    return tf.cast(tf.tensordot(x1, _summed(x2)[0], axes), own)
 
 
 @operation("numpy")
@@ -43,14 +32,7 @@ def matmul(x1: Any, x2: Any) -> Any:
     x1, x2 = tensor(x1), tensor(x2)
     small = x1.dtype == x2.dtype == tf.int8
     x1, x2 = same(x1, x2, at_least=tf.int32 if small else None)
-    x1, own = _summed(x1)
-    x2, _ = _summed(x2)
-    row, column = x1.ndim == 1, x2.ndim == 1
-    x1 = tf.expand_dims(x1, 0) if row else x1
-    x2 = tf.expand_dims(x2, 1) if column else x2
-    product = tf.matmul(x1, x2)
-    product = tf.squeeze(product, -1) if column else product
-    return tf.cast(tf.squeeze(product, -1 if column else -2) if row else product, own)
+    return _shared.matmul(x1, x2)
 
 
 @operation("numpy")
@@ -64,10 +46,7 @@ def dot(x1: Any, x2: Any) -> Any:
     >>> tf.keras.ops.dot([1, 2], [3, 4]).numpy().tolist()
     11
     """
-    x1, x2 = same(tensor(x1), tensor(x2))
-    if not x1.ndim or not x2.ndim:
-        return tf.logical_and(x1, x2) if x1.dtype.is_bool else x1 * x2
-    return _tensordot(x1, x2, [[x1.ndim - 1], [max(x2.ndim - 2, 0)]])
+    return _shared.dot(*same(tensor(x1), tensor(x2)))
 
 
 @operation("numpy")
@@ -78,10 +57,7 @@ def inner(x1: Any, x2: Any) -> Any:
     >>> tf.keras.ops.inner([[1, 2], [3, 4]], [1, 1]).numpy().tolist()
     [3, 7]
     """
-    x1, x2 = same(tensor(x1), tensor(x2))
-    if not x1.ndim or not x2.ndim:
-        return tf.logical_and(x1, x2) if x1.dtype.is_bool else x1 * x2
-    return _tensordot(x1, x2, [[x1.ndim - 1], [x2.ndim - 1]])
+    return _shared.inner(*same(tensor(x1), tensor(x2)))
 
 
 @operation("numpy")
@@ -92,8 +68,7 @@ def vdot(x1: Any, x2: Any) -> Any:
     >>> tf.keras.ops.vdot([[1, 2]], [[3], [4]]).numpy().tolist()
     11
     """
-    x1, x2 = (tf.reshape(x, [-1]) for x in same(tensor(x1), tensor(x2)))
-    return _tensordot(tf.math.conj(x1) if x1.dtype.is_complex else x1, x2, 1)
+    return _shared.vdot(*same(tensor(x1), tensor(x2)))
 
 
 @operation("numpy")
@@ -104,9 +79,7 @@ def outer(x1: Any, x2: Any) -> Any:
     >>> tf.keras.ops.outer([1, 2], [3, 4]).numpy().tolist()
     [[3, 4], [6, 8]]
     """
-    x1, x2 = same(tensor(x1), tensor(x2))
-    column, row = tf.reshape(x1, [-1, 1]), tf.reshape(x2, [1, -1])
-    return tf.logical_and(column, row) if x1.dtype.is_bool else column * row
+    return _shared.outer(*same(tensor(x1), tensor(x2)))
 
 
 @operation("numpy")
@@ -121,11 +94,7 @@ def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Any:
     >>> tf.keras.ops.tensordot([[1, 2]], [[3], [4]], axes=1).numpy().tolist()
     [[11]]
     """
-    x1, x2 = same(tensor(x1), tensor(x2))
-    if not isinstance(axes, int):
-        first, second = (tuple(a) if isinstance(a, (list, tuple)) else (a,) for a in listed(axes, "axes"))
-        axes = [list(axes_of(first, x1.ndim)), list(axes_of(second, x2.ndim))]
-    return _tensordot(x1, x2, axes)
+    return _shared.tensordot(*same(tensor(x1), tensor(x2)), axes)
 
 
 @operation("numpy", tensors="operands")
@@ -143,7 +112,7 @@ def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Any:
     """
     tensors = [tensor(x) for x in operands]
     small = all(x.dtype == tf.int8 for x in tensors)
-    summed = [_summed(x) for x in same(*tensors, at_least=tf.int32 if small else None)]
+    summed = [_shared.summed(x) for x in same(*tensors, at_least=tf.int32 if small else None)]
     return tf.cast(tf.einsum(subscripts, *[x for x, _ in summed], **kwargs), summed[0][1])
 
 
@@ -155,14 +124,7 @@ def kron(x1: Any, x2: Any) -> Any:
     >>> tf.keras.ops.kron([1, 10], [1, 2]).numpy().tolist()
     [1, 2, 10, 20]
     """
-    x1, x2 = same(tensor(x1), tensor(x2))
-    rank = max(x1.ndim, x2.ndim)
-    first = [1] * (rank - x1.ndim) + list(shape_of(x1))
-    second = [1] * (rank - x2.ndim) + list(shape_of(x2))
-    apart = tf.reshape(x1, [n for size in first for n in (size, 1)])
-    within = tf.reshape(x2, [n for size in second for n in (1, size)])
-    products = tf.logical_and(apart, within) if x1.dtype.is_bool else apart * within
-    return tf.reshape(products, [a * b for a, b in zip(first, second, strict=True)])
+    return _shared.kron(*same(tensor(x1), tensor(x2)))
 
 
 @operation("numpy")
@@ -178,17 +140,7 @@ def cross(x1: Any, x2: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, a
     >>> tf.keras.ops.cross([1, 0, 0], [0, 1, 0]).numpy().tolist()
     [0, 0, 1]
     """
-    if axis is not None:
-        axisa = axisb = axisc = axis
-    x1, x2 = same(tensor(x1), tensor(x2))
-    x1, x2 = moved(x1, axisa, -1), moved(x2, axisb, -1)
-    sizes = x1.shape[-1], x2.shape[-1]
-    if not set(sizes) <= {2, 3}:
-        raise ValueError(f"cross needs vectors of 2 or 3 numbers; got sizes {sizes[0]} and {sizes[1]}.")
-    whole = [x if x.shape[-1] == 3 else tf.pad(x, [[0, 0]] * (x.ndim - 1) + [[0, 1]]) for x in (x1, x2)]
-    shape = tf.broadcast_dynamic_shape(tf.shape(whole[0]), tf.shape(whole[1]))
-    product = tf.linalg.cross(tf.broadcast_to(whole[0], shape), tf.broadcast_to(whole[1], shape))
-    return product[..., 2] if sizes == (2, 2) else moved(product, -1, axisc)
+    return _shared.cross(*same(tensor(x1), tensor(x2)), axisa, axisb, axisc, axis)
 
 
 @operation("numpy")

@@ -10,6 +10,7 @@ from typing import Any
 
 import twofold as tf
 from twofold._front.api import same_axis
+from twofold._ops.numpy_reductions import filled, largest, place, running, smallest, truth
 
 from ..keras_ops import operation
 from ..operands import axes_of, axis_of, floating, numeric, same, size_of, tensor
@@ -77,33 +78,14 @@ def _std(x: Any, axis: Any, keepdims: bool) -> Any:
     return tf.cast(deviation, deviation.dtype if x.dtype.is_complex else x.dtype)
 
 
-def _largest(x: Any, axis: Any, keepdims: bool) -> Any:
-    reduce = tf.reduce_any if x.dtype.is_bool else tf.reduce_max
-    return reduce(x, axis=axis, keepdims=keepdims)
-
-
-def _smallest(x: Any, axis: Any, keepdims: bool) -> Any:
-    reduce = tf.reduce_all if x.dtype.is_bool else tf.reduce_min
-    return reduce(x, axis=axis, keepdims=keepdims)
-
-
 def _ptp(x: Any, axis: Any, keepdims: bool) -> Any:
-    return _largest(x, axis, keepdims) - _smallest(x, axis, keepdims)
-
-
-def _truth(reduce: _Reduce) -> _Reduce:
-    return lambda x, axis, keepdims: reduce(tf.cast(x, tf.bool), axis=axis, keepdims=keepdims)
+    return largest(x, axis, keepdims) - smallest(x, axis, keepdims)
 
 
 # -- without NaN ----------------------------------------------------------------------------------
-def _filled(x: Any, value: float) -> Any:
-    """A tensor with a number in place of NaN."""
-    return tf.where(tf.math.is_nan(x), tf.constant(value, x.dtype), x) if x.dtype.is_floating else x
-
-
 def _nan_mean(x: Any, axis: Any, keepdims: bool) -> Any:
     x = floating(x)
-    return _sum(_filled(x, 0.0), axis, keepdims) / _counted(x, axis, keepdims)
+    return _sum(filled(x, 0.0), axis, keepdims) / _counted(x, axis, keepdims)
 
 
 def _counted(x: Any, axis: Any, keepdims: bool) -> Any:
@@ -120,7 +102,7 @@ def _nan_var(x: Any, axis: Any, keepdims: bool) -> Any:
 def _nan_extreme(reduce: _Reduce, sign: float) -> _Reduce:
     """An extreme of the elements that are not NaN; NaN where all are."""
     def compute(x: Any, axis: Any, keepdims: bool) -> Any:
-        extreme = reduce(_filled(x, sign * float("inf")), axis, keepdims)
+        extreme = reduce(filled(x, sign * float("inf")), axis, keepdims)
         if not x.dtype.is_floating:
             return extreme
         none = tf.reduce_all(tf.math.is_nan(x), axis=axis, keepdims=keepdims)
@@ -133,21 +115,21 @@ sum = _reduction("sum", _sum, "The sum. Integers below 32 bits, and bools, are a
 mean = _reduction("mean", _mean, "The mean; integers count as `floatx()`.", _X, "[3.0, 3.5]")
 var = _reduction("var", _var, "The variance: the mean of squared distances from the mean.", _X, "[4.0, 0.25]")
 std = _reduction("std", _std, "The standard deviation: the square root of the variance.", _X, "[2.0, 0.5]")
-amax = _reduction("amax", _largest, "The largest element; the same as `max`.", _X, "[5, 4]")
-amin = _reduction("amin", _smallest, "The smallest element; the same as `min`.", _X, "[1, 3]")
+amax = _reduction("amax", largest, "The largest element; the same as `max`.", _X, "[5, 4]")
+amin = _reduction("amin", smallest, "The smallest element; the same as `min`.", _X, "[1, 3]")
 ptp = _reduction("ptp", _ptp, "How far the largest element is from the smallest.", _X, "[4, 1]")
-all = _reduction("all", _truth(tf.reduce_all), "Whether all elements are true, or not 0.", _X, "[True, True]")
-any = _reduction("any", _truth(tf.reduce_any), "Whether any element is true, or not 0.", _X, "[True, True]")
-nansum = _reduction("nansum", lambda x, *a: _sum(_filled(x, 0.0), *a), "The sum of what is not NaN.", _NAN,
+all = _reduction("all", truth(tf.reduce_all), "Whether all elements are true, or not 0.", _X, "[True, True]")
+any = _reduction("any", truth(tf.reduce_any), "Whether any element is true, or not 0.", _X, "[True, True]")
+nansum = _reduction("nansum", lambda x, *a: _sum(filled(x, 0.0), *a), "The sum of what is not NaN.", _NAN,
                     "[1.0, 7.0]")
-nanprod = _reduction("nanprod", lambda x, *a: _prod(_filled(x, 1.0), *a), "The product of what is not NaN.", _NAN,
+nanprod = _reduction("nanprod", lambda x, *a: _prod(filled(x, 1.0), *a), "The product of what is not NaN.", _NAN,
                      "[1.0, 12.0]")
 nanmean = _reduction("nanmean", _nan_mean, "The mean of what is not NaN.", _NAN, "[1.0, 3.5]")
 nanvar = _reduction("nanvar", _nan_var, "The variance of what is not NaN.", _NAN, "[0.0, 0.25]")
 nanstd = _reduction("nanstd", lambda *a: tf.sqrt(_nan_var(*a)), "The standard deviation of what is not NaN.", _NAN,
                     "[0.0, 0.5]")
-nanmax = _reduction("nanmax", _nan_extreme(_largest, -1.0), "The largest element that is not NaN.", _NAN, "[1.0, 4.0]")
-nanmin = _reduction("nanmin", _nan_extreme(_smallest, 1.0), "The smallest element that is not NaN.", _NAN,
+nanmax = _reduction("nanmax", _nan_extreme(largest, -1.0), "The largest element that is not NaN.", _NAN, "[1.0, 4.0]")
+nanmin = _reduction("nanmin", _nan_extreme(smallest, 1.0), "The smallest element that is not NaN.", _NAN,
                     "[1.0, 3.0]")
 
 
@@ -169,7 +151,7 @@ def max(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -
     >>> tf.keras.ops.max([[1, 5], [3, 4]], axis=1).numpy().tolist()
     [5, 4]
     """
-    return _with_initial(_largest(tensor(x), axis, keepdims), initial, tf.maximum)
+    return _with_initial(largest(tensor(x), axis, keepdims), initial, tf.maximum)
 
 
 @operation("numpy")
@@ -186,7 +168,7 @@ def min(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -
     >>> tf.keras.ops.min([[1, 5], [3, 4]], axis=1).numpy().tolist()
     [1, 3]
     """
-    return _with_initial(_smallest(tensor(x), axis, keepdims), initial, tf.minimum)
+    return _with_initial(smallest(tensor(x), axis, keepdims), initial, tf.minimum)
 
 
 def _prod(x: Any, axis: Any, keepdims: bool) -> Any:
@@ -246,12 +228,7 @@ def count_nonzero(x: Any, axis: Any = None) -> Any:
 
 def _place(find: _Reduce, x: Any, axis: int | None, keepdims: bool) -> Any:
     """The place of an extreme, as int32: along an axis, or among all elements."""
-    x = numeric(x)
-    if axis is not None:
-        place = find(x, axis=axis, output_type=tf.int32)
-        return tf.expand_dims(place, axis) if keepdims else place
-    place = find(tf.reshape(x, [-1]), axis=0, output_type=tf.int32)
-    return tf.reshape(place, [1] * x.ndim) if keepdims else place
+    return place(find, numeric(x), axis, keepdims, tf.int32)
 
 
 @operation("numpy")
@@ -282,11 +259,11 @@ def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
 
 
 def _place_of_number(find: _Reduce, fill: float, x: Any, axis: int | None, keepdims: bool) -> Any:
-    place = _place(find, _filled(x, fill), axis, keepdims)
+    found = _place(find, filled(x, fill), axis, keepdims)
     if not x.dtype.is_floating:
-        return place
+        return found
     none = tf.reduce_all(tf.math.is_nan(x), axis=axis, keepdims=keepdims)
-    return tf.where(none, tf.constant(-1), place)
+    return tf.where(none, tf.constant(-1), found)
 
 
 @operation("numpy")
@@ -312,8 +289,7 @@ def nanargmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
 
 
 def _running(compute: _Reduce, x: Any, axis: int | None, dtype: Any) -> Any:
-    x = numeric(tensor(x) if dtype is None else tensor(x, dtype))
-    return compute(tf.reshape(x, [-1]), axis=0) if axis is None else compute(x, axis=axis)
+    return running(compute, numeric(tensor(x) if dtype is None else tensor(x, dtype)), axis)
 
 
 @operation("numpy")
@@ -351,7 +327,7 @@ def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
     >>> tf.keras.ops.nancumsum([1.0, float("nan"), 3.0]).numpy().tolist()
     [1.0, 1.0, 4.0]
     """
-    return _running(tf.cumsum, _filled(tensor(x), 0.0), axis, dtype)
+    return _running(tf.cumsum, filled(tensor(x), 0.0), axis, dtype)
 
 
 @operation("numpy")
@@ -362,7 +338,7 @@ def nancumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
     >>> tf.keras.ops.nancumprod([2.0, float("nan"), 3.0]).numpy().tolist()
     [2.0, 2.0, 6.0]
     """
-    return _running(tf.math.cumprod, _filled(tensor(x), 1.0), axis, dtype)
+    return _running(tf.math.cumprod, filled(tensor(x), 1.0), axis, dtype)
 
 
 # -- quantiles ------------------------------------------------------------------------------------

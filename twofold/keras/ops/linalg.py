@@ -8,10 +8,10 @@ from typing import Any
 import twofold as tf
 from twofold._front.api import listed
 from twofold._front.namespace import publish
+from twofold._ops.numpy_arrays import moved
 
 from ..keras_ops import operation
 from ..operands import axes_of, floating, same, tensor
-from ._arrays import moved
 
 __all__ = [
     "cholesky", "cholesky_inverse", "det", "eig", "eigh", "inv", "jvp", "lstsq", "matrix_rank", "norm", "pinv", "qr",
