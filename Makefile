@@ -7,6 +7,8 @@
 #                of layers and gradients with all of their tensors there
 #   make test-gpu-sanitized  the table of ops on a GPU under NVIDIA's compute-sanitizer (SANITIZER=/path/to/it)
 #   make bench   measure beside the peers that are installed       make clean   remove what was built
+#   make array-api-tests  the conformance tests of the array API standard, cloned into build/ or from SUITE=path, and the
+#                table of them in docs/numpy.md
 #   make onnx-tests  ONNX's own tests of its ops, and the table of them in docs/onnx.md
 #   make fuzz    random programs in both modes, bad values, integer arguments, threads, gradients in every placement of
 #                tapes and decorators; each for TIME=600 seconds, from SEED=...; and 10,000 damaged ONNX files
@@ -31,7 +33,7 @@ echo "twofold needs Python 3.11 or later with the venv module; there is none (PY
 exit 1
 endef
 
-.PHONY: demo test test-gpu test-gpu-sanitized lint bench docs onnx-tests fuzz clean
+.PHONY: demo test test-gpu test-gpu-sanitized lint bench docs array-api-tests onnx-tests fuzz clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -75,6 +77,9 @@ onnx-tests: $(VENV)/.dev
 	PYTHONPATH=tests $(BIN)/python tests/onnx_files/node_tests.py --write
 	PYTHONPATH=tests $(BIN)/python tests/onnx_files/node_tests.py --kind=simple --kind=pytorch-operator \
 		--kind=pytorch-converted
+
+array-api-tests: $(VENV)/.dev
+	$(BIN)/python tests/standard/suite.py $(SUITE) --jobs $(JOBS) --write $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -30,7 +30,7 @@ from .tensor import Tensor
 from .types import Readable
 from .variable import SliceMethods, Variable
 
-__all__ = ["install"]
+__all__ = ["install", "renew"]
 
 Operator: TypeAlias = PythonFunction  # of one operand or two, or a builtin that stands for such
 
@@ -88,6 +88,11 @@ def install() -> None:
     OPERATORS.update({f"__r{name}__": op for name, op in _BINARY.items()})
     OPERATORS.update({f"__{r}{name}__": on_bool for name, (on_bool, _) in _LOGIC.items() for r in ("", "r")})
     OPERATORS.update({"__eq__": "equal", "__ne__": "not_equal", "__invert__": "invert", "__getitem__": "strided_slice"})
+
+
+def renew() -> None:
+    """Have operators of tensors run their entries again, after others stood in their place."""
+    native.operators(Tensor, _entries())
 
 
 def _entries() -> dict[str, Operator]:

@@ -232,5 +232,5 @@ def _named(value: Any) -> DType:
         if value is None:  # which NumPy reads as float64
             raise TypeError
         return from_numpy(np.dtype(value))
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # NumPy reads strings as formats, some as Python
         raise TypeError(f"Cannot convert value {value!r} to a tensor dtype.") from None

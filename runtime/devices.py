@@ -128,8 +128,9 @@ def parse(name: str) -> tuple[str, int]:
     return match["kind"].upper(), 0 if index in (None, "*") else int(index)
 
 
-def device(name: str | None) -> Iterator[None]:
-    """Run the ops of this block on the device `name`; None lifts an outer request. (`tf.device` is the block of it.)
+def device(name: str | LogicalDevice | None) -> Iterator[None]:
+    """Run the ops of this block on a device, or that of its name; None lifts an outer request. (`tf.device` is the
+    block of it.)
 
     Raises:
         ValueError: the name is malformed. RuntimeError: the device is missing and soft placement is off.
@@ -140,7 +141,8 @@ def device(name: str | None) -> Iterator[None]:
     >>> x.device
     '/job:localhost/replica:0/task:0/device:CPU:0'
     """
-    request = None if name is None else _checked(str(name))
+    named = name.name if isinstance(name, LogicalDevice) else name
+    request = None if named is None else _checked(str(named))
     token = _requested.set(request)
     on_gpu = request is not None and request.kind == "GPU"
     if on_gpu:

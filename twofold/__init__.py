@@ -45,6 +45,7 @@ from . import (
 from ._front import einops as _einops
 from ._front import namespace as _namespace
 from ._front import older as _older
+from ._front import standard as _standard
 from ._front.control_flow import (
     case,
     cond,
@@ -277,8 +278,8 @@ from .random import uniform as random_uniform
 from .version import __version__
 
 #: sub-packages that are imported when they are first asked for, so that `import twofold` stays quick
-_ON_FIRST_USE = frozenset({"compat", "contrib", "data", "distribute", "experimental", "export", "image", "io", "keras",
-                           "losses", "profiler", "ragged", "saved_model", "sparse", "strings", "summary",
+_ON_FIRST_USE = frozenset({"array_api", "compat", "contrib", "data", "distribute", "experimental", "export", "image",
+                           "io", "keras", "losses", "profiler", "ragged", "saved_model", "sparse", "strings", "summary",
                            "train"})
 #: classes of values that are made of tensors, likewise
 _COMPOSITES = {"RaggedTensor": ("ragged", "_ragged.ragged_tensor"), "RaggedTensorSpec": (
@@ -291,6 +292,7 @@ _INITIALIZERS = {"constant_initializer": "Constant", "ones_initializer": "Ones",
 
 
 if _TYPE_CHECKING:
+    from . import array_api as array_api
     from . import compat as compat
     from . import contrib as contrib
     from . import data as data
@@ -380,3 +382,4 @@ __all__ = [
 
 _namespace.open_classes(globals())
 _einops.connect()
+_standard.connect()

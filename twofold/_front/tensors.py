@@ -14,6 +14,7 @@ from twofold.ir.dims import numel
 from twofold.ir.spec import TensorSpec
 from twofold.tracer.symbolic import SymbolicValueError
 
+from . import weak as weakness
 from .api import public, shape_arg, tensor
 
 __all__ = ["constant", "convert_to_tensor", "is_tensor", "get_static_value", "enable_eager_execution",
@@ -45,6 +46,8 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     """
     del name
     out = where_asked(tensor(value, dtype))
+    if weakness.constants.weak and dtype is None and weakness.numbers_are_weak(value):
+        out = weakness.weak(out)
     if shape is None:
         return out
     dims = shape_arg(shape)

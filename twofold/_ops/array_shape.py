@@ -452,7 +452,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         return _repeat_all(x, counts[0], at)
     if len(counts) != length:
         raise InvalidArgumentError(f"repeat: repeats has {len(counts)} entries; axis {at} has size {length}.")
-    places = np.repeat(np.arange(length, dtype=np.int64), np.maximum(counts, 0))
+    places = np.repeat(np.arange(length, dtype=np.int64), np.maximum(np.array(counts, np.int64), 0))
     return ops.gather(x, places, axis=at)
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import twofold as tf
 
+from .numpy_elementwise import question
+
 __all__ = ["added", "counted", "gcd", "heaviside", "larger", "lcm", "logs_added", "multiplied", "near", "nextafter",
            "smaller"]
 
@@ -57,17 +59,20 @@ def heaviside(x1: Any, x2: Any) -> Any:
 
 def logs_added(x1: Any, x2: Any, base: float) -> Any:
     """The logarithm of the sum of powers of a base, without overflow."""
-    high, low = tf.maximum(x1, x2), tf.minimum(x1, x2)
-    apart = tf.where(tf.equal(high, low), tf.zeros_like(high), low - high)  # infinities that are equal
+    first = x1 >= x2  # of equal operands each is one of the two, and has half of the gradient
+    high, low = tf.where(first, x1, x2), tf.where(first, x2, x1)
+    same = tf.logical_and(tf.equal(high, low), tf.math.is_inf(high))
+    apart = tf.where(same, tf.zeros_like(high), low - high)
     factor = tf.constant(math.log(base), high.dtype)
     return high + tf.math.log1p(tf.exp(apart * factor)) / factor
 
 
 def near(x1: Any, x2: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
-    """Whether floating numbers are no farther apart than `atol + rtol * abs(x2)`, which are tensors."""
-    limit = atol + rtol * tf.abs(x2)
-    close = tf.logical_or(tf.equal(x1, x2), tf.logical_and(tf.math.is_finite(x2), tf.abs(x1 - x2) <= limit))
-    return tf.logical_or(close, tf.logical_and(tf.math.is_nan(x1), tf.math.is_nan(x2))) if equal_nan else close
+    """Whether floating or complex numbers are no farther apart than `atol + rtol * abs(x2)`, which are tensors."""
+    apart, limit = tf.abs(x1 - x2), atol + rtol * tf.abs(x2)
+    close = tf.logical_or(tf.equal(x1, x2), tf.logical_and(question(tf.math.is_finite, True)(x2), apart <= limit))
+    is_nan = question(tf.math.is_nan)
+    return tf.logical_or(close, tf.logical_and(is_nan(x1), is_nan(x2))) if equal_nan else close
 
 
 def _whole(x1: Any, x2: Any) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import twofold as tf
 
-__all__ = ["filled", "largest", "place", "running", "smallest", "truth"]
+__all__ = ["filled", "largest", "place", "running", "smallest", "truth", "variance"]
 
 
 def largest(x: Any, axis: Any, keepdims: bool) -> Any:
@@ -35,12 +35,26 @@ def filled(x: Any, value: float) -> Any:
 def place(find: Callable[..., Any], x: Any, axis: int | None, keepdims: bool, dtype: Any) -> Any:
     """The place of an extreme: along an axis, or among all elements."""
     if axis is not None:
-        found = find(x, axis=axis, output_type=dtype)
-        return tf.expand_dims(found, axis) if keepdims else found
-    found = find(tf.reshape(x, [-1]), axis=0, output_type=dtype)
-    return tf.reshape(found, [1] * x.ndim) if keepdims else found
+        position = find(x, axis=axis, output_type=dtype)
+        return tf.expand_dims(position, axis) if keepdims else position
+    position = find(tf.reshape(x, [-1]), axis=0, output_type=dtype)
+    return tf.reshape(position, [1] * x.ndim) if keepdims else position
 
 
 def running(compute: Callable[..., Any], x: Any, axis: int | None) -> Any:
     """What adds up or multiplies all elements up to each, along an axis or the flat tensor."""
     return compute(tf.reshape(x, [-1]), axis=0) if axis is None else compute(x, axis=axis)
+
+
+def variance(x: Any, axis: Any, keepdims: bool, less: float) -> Any:
+    """The mean of squared distances from the mean of floating or complex numbers.
+
+    Args:
+        less: by how much the number of elements that the squares are divided by is less.
+    """
+    if not less:
+        return tf.math.reduce_variance(x, axis=axis, keepdims=keepdims)
+    apart = tf.abs(x - tf.reduce_mean(x, axis=axis, keepdims=True))
+    squares = tf.reduce_sum(tf.square(apart), axis=axis, keepdims=keepdims)
+    count = tf.cast(tf.size(x), squares.dtype) / tf.cast(tf.maximum(tf.size(squares), 1), squares.dtype)
+    return squares / tf.maximum(count - tf.constant(less, squares.dtype), tf.zeros((), squares.dtype))

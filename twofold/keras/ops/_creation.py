@@ -144,7 +144,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
     step = 1 if step is None else step
     given = (start, step) if stop is None else (start, stop, step)
     target = tf.as_dtype(result_type(*[kind_of(x) for x in given]) if dtype is None else dtype)
-    return _shared.arange(*((0, start) if stop is None else (start, stop)), step, target)
+    first, last = (0, start) if stop is None else (start, stop)
+    return _shared.arange(first, last, step, target)
 
 
 def _spread_dtypes(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any]:

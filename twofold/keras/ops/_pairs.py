@@ -260,7 +260,8 @@ def logaddexp(x1: Any, x2: Any) -> Any:
     >>> print("%.2f" % tf.keras.ops.logaddexp(1000.0, 1000.0))
     1000.69
     """
-    return _shared.logs_added(*same(tensor(x1), tensor(x2), at_least=float), math.e)
+    x1, x2 = same(tensor(x1), tensor(x2), at_least=float)
+    return _shared.logs_added(x1, x2, math.e)
 
 
 @operation("numpy")
@@ -271,7 +272,8 @@ def logaddexp2(x1: Any, x2: Any) -> Any:
     >>> print("%.1f" % tf.keras.ops.logaddexp2(1000.0, 1000.0))
     1001.0
     """
-    return _shared.logs_added(*same(tensor(x1), tensor(x2), at_least=float), 2.0)
+    x1, x2 = same(tensor(x1), tensor(x2), at_least=float)
+    return _shared.logs_added(x1, x2, 2.0)
 
 
 @operation("numpy", tensors="x1 x2 rtol atol")

@@ -94,7 +94,8 @@ def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Any:
     >>> tf.keras.ops.tensordot([[1, 2]], [[3], [4]], axes=1).numpy().tolist()
     [[11]]
     """
-    return _shared.tensordot(*same(tensor(x1), tensor(x2)), axes)
+    x1, x2 = same(tensor(x1), tensor(x2))
+    return _shared.tensordot(x1, x2, axes)
 
 
 @operation("numpy", tensors="operands")
@@ -140,7 +141,8 @@ def cross(x1: Any, x2: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, a
     >>> tf.keras.ops.cross([1, 0, 0], [0, 1, 0]).numpy().tolist()
     [0, 0, 1]
     """
-    return _shared.cross(*same(tensor(x1), tensor(x2)), axisa, axisb, axisc, axis)
+    x1, x2 = same(tensor(x1), tensor(x2))
+    return _shared.cross(x1, x2, axisa, axisb, axisc, axis)
 
 
 @operation("numpy")

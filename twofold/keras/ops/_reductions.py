@@ -259,11 +259,11 @@ def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
 
 
 def _place_of_number(find: _Reduce, fill: float, x: Any, axis: int | None, keepdims: bool) -> Any:
-    found = _place(find, filled(x, fill), axis, keepdims)
+    position = _place(find, filled(x, fill), axis, keepdims)
     if not x.dtype.is_floating:
-        return found
+        return position
     none = tf.reduce_all(tf.math.is_nan(x), axis=axis, keepdims=keepdims)
-    return tf.where(none, tf.constant(-1), found)
+    return tf.where(none, tf.constant(-1), position)
 
 
 @operation("numpy")

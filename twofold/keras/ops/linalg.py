@@ -8,7 +8,7 @@ from typing import Any
 import twofold as tf
 from twofold._front.api import listed
 from twofold._front.namespace import publish
-from twofold._ops.numpy_arrays import moved
+from twofold._ops.numpy_norms import matrix_norm, vector_norm
 
 from ..keras_ops import operation
 from ..operands import axes_of, floating, same, tensor
@@ -253,37 +253,6 @@ def matrix_rank(x: Any, tol: float | None = None) -> Any:
 
 
 # -- norms ----------------------------------------------------------------------------------------
-def _vector_norm(x: Any, order: Any, axis: Any, keepdims: bool) -> Any:
-    if order == 0:
-        return tf.reduce_sum(tf.cast(tf.not_equal(x, 0), tf.math.real(x).dtype), axis=axis, keepdims=keepdims)
-    if order == -float("inf"):
-        return tf.reduce_min(tf.abs(x), axis=axis, keepdims=keepdims)
-    if order is None or (order != float("inf") and order > 0):
-        return tf.norm(x, "euclidean" if order is None else order, axis=axis, keepdims=keepdims)
-    if order == float("inf"):
-        return tf.reduce_max(tf.abs(x), axis=axis, keepdims=keepdims)
-    size = tf.abs(x)
-    power = tf.constant(order, size.dtype)
-    return tf.pow(tf.reduce_sum(tf.pow(size, power), axis=axis, keepdims=keepdims), 1 / power)
-
-
-def _matrix_norm(x: Any, order: Any, axes: tuple[int, int], keepdims: bool) -> Any:
-    if order in (1, -1, float("inf"), -float("inf")):
-        along = 0 if order in (1, -1) else 1
-        sums = tf.reduce_sum(tf.abs(x), axis=axes[along], keepdims=True)
-        reduce = tf.reduce_max if order > 0 else tf.reduce_min
-        result = reduce(sums, axis=axes[1 - along], keepdims=True)
-        return result if keepdims else tf.squeeze(result, list(axes))
-    if order not in ("nuc", 2, -2):
-        raise ValueError(f"Invalid `ord` argument for matrices. Received: ord={order!r}")
-    values = tf.linalg.svd(moved(x, axes, (-2, -1)), compute_uv=False)
-    reduce = {"nuc": tf.reduce_sum, 2: tf.reduce_max, -2: tf.reduce_min}[order]
-    result = reduce(values, axis=-1)
-    for axis in sorted(axes) if keepdims else ():
-        result = tf.expand_dims(result, axis)
-    return result
-
-
 @operation("linalg")
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """The norms of vectors, or of matrices.
@@ -304,16 +273,16 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     x = floating(x)
     axes = axes_of(axis, x.ndim)
     if ord is None or (axis is None and ord in ("fro", 2) and (x.ndim == 1) == (ord == 2)):
-        return _vector_norm(x, None, list(axes), keepdims)
+        return vector_norm(x, None, list(axes), keepdims)
     if len(axes) == 1:
         if isinstance(ord, str):
             raise ValueError(f"Invalid `ord` argument for vector norm. Received: ord={ord!r}")
-        return _vector_norm(x, ord, axes[0], keepdims)
+        return vector_norm(x, ord, axes[0], keepdims)
     if len(axes) != 2:
         raise ValueError(f"Invalid axis values. Received: axis={axis} for a tensor of rank {x.ndim}.")
     if ord == "fro":
-        return _vector_norm(x, None, list(axes), keepdims)
-    return _matrix_norm(x, ord, (axes[0], axes[1]), keepdims)
+        return vector_norm(x, None, list(axes), keepdims)
+    return matrix_norm(x, ord, (axes[0], axes[1]), keepdims)
 
 
 @operation("linalg", "JVP")

@@ -1,5 +1,5 @@
-"""`tf.experimental`: values of classes of one's own that are made of tensors, what public functions do with these, and
-the exchange of memory with other libraries."""
+"""`tf.experimental`: values of classes of one's own that are made of tensors, what public functions do with these; NumPy's
+functions (`numpy`); and the exchange of memory with other libraries (`dlpack`)."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from twofold.eager.tensor import Tensor, wrap
 from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
 
-from ._front import extension_type as _extension_type
-from ._front.api import public
-from ._front.dispatch import (
+from .._front import extension_type as _extension_type
+from .._front.api import public
+from .._front.dispatch import (
     dispatch_for_api,
     dispatch_for_binary_elementwise_apis,
     dispatch_for_binary_elementwise_assert_apis,
     dispatch_for_unary_elementwise_apis,
     unregister_dispatch_for,
 )
-from ._front.extension_type import BatchableExtensionType, ExtensionType, ExtensionTypeBatchEncoder
+from .._front.extension_type import BatchableExtensionType, ExtensionType, ExtensionTypeBatchEncoder
 
 __all__ = ["BatchableExtensionType", "DynamicRaggedShape", "ExtensionType", "ExtensionTypeBatchEncoder", "RowPartition",
            "dispatch_for_api",
            "dispatch_for_binary_elementwise_apis", "dispatch_for_binary_elementwise_assert_apis",
-           "dispatch_for_unary_elementwise_apis", "dlpack", "extension_type", "unregister_dispatch_for"]
+           "dispatch_for_unary_elementwise_apis", "dlpack", "extension_type", "numpy",
+           "unregister_dispatch_for"]
 
 
 @public
@@ -108,13 +109,15 @@ class extension_type:
 
 
 if TYPE_CHECKING:
-    from ._ragged.row_partition import RowPartition as RowPartition
-    from ._ragged.shape import DynamicRaggedShape as DynamicRaggedShape
+    from .._ragged.row_partition import RowPartition as RowPartition
+    from .._ragged.shape import DynamicRaggedShape as DynamicRaggedShape
 
 _RAGGED = {"DynamicRaggedShape": "_ragged.shape", "RowPartition": "_ragged.row_partition"}
 
 
 def __getattr__(name: str) -> Any:
+    if name == "numpy":
+        return importlib.import_module(f"{__name__}.numpy")
     if name in _RAGGED:
         return getattr(importlib.import_module(f"twofold.{_RAGGED[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
