@@ -151,6 +151,26 @@ def test_what_tensors_have_for_it():
         x.to_device(x.device, stream=1)
 
 
+def test_what_the_conformance_tests_found():
+    x = xp.asarray([1, 3])
+    assert xp.bitwise_left_shift(x, xp.asarray([32, 1])).numpy().tolist() == [0, 6]
+    assert xp.bitwise_right_shift(xp.asarray([200], dtype=xp.uint8), 8).numpy().tolist() == [0]
+    assert xp.bitwise_right_shift(xp.asarray([-8], dtype=xp.int8), 9).numpy().tolist() == [-1]
+    values, counts = xp.unique_counts(xp.asarray([1 + 2j, 1j, 1 + 2j]))
+    assert values.numpy().tolist() == [1j, 1 + 2j] and counts.numpy().tolist() == [1, 2]
+    with pytest.raises(ValueError, match="sizes differ"):
+        xp.vecdot(xp.ones((2, 3)), xp.ones((2, 1)))
+    with pytest.raises(IndexError, match="out of bounds"):
+        xp.expand_dims(x, axis=3)
+    assert xp.repeat(xp.zeros(0), xp.asarray([], dtype=xp.int8)).shape == [0]
+    assert xp.sum(xp.eye(2, k=2**63)) == 0 and xp.sum(xp.eye(2, k=-2**70)) == 0
+    cosh = xp.cosh(xp.asarray([complex(np.inf, np.nan), complex(0, np.inf)]))
+    np.testing.assert_array_equal(xp.real(cosh), [np.inf, np.nan])
+    np.testing.assert_array_equal(xp.imag(cosh), [np.nan, 0.0])
+    zeros = xp.remainder(xp.asarray([0.0, -0.0]), xp.asarray([-1.0, 1.0]))
+    assert xp.signbit(zeros).numpy().tolist() == [True, False]
+
+
 def test_gradients():
     x = tf.constant(S)
     with tf.GradientTape() as tape:

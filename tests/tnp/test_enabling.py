@@ -16,7 +16,8 @@ CUBE = np.arange(24).reshape(2, 3, 4)
 SUMS = {
     "legacy": [("x + 1.5", "float64"), ("1.5 + x", "float64"), ("x + f", "float64"), ("f + 1", "float32"),
                ("i8 + 1", "int8"), ("h + 1.5", "float16"), ("x / 2", "float64"), ("x // 2.0", "float64"),
-               ("x ** 2.5", "float64"), ("x @ f", "float64"), ("x < 1.5", "bool"), ("x == 1.5", "bool"),
+               ("x ** 2.5", "float64"), ("x @ f", "float64"), ("x << 1", "int32"), ("x >> i8", "int32"),
+               ("x < 1.5", "bool"), ("x == 1.5", "bool"),
                ("u8 - i8", "int16"), ("t + 1", "int64"), ("x & i64", "int64"), ("v * 1.5", "float64"),
                ("x + [0.5, 1, 2]", "float64"), ("np.ones(3) + x", "float64"), ("b + f", "float32")],
     "all": [("x + 1.5", "float64"), ("x + f", "float32"), ("f + 1", "float32"), ("i8 + 1", "int8"),
@@ -106,6 +107,8 @@ def test_integers_are_taken_before_arrays_as_in_tensorflow(enable):
         tf.constant(CUBE)[[0], [0], [0], [0]]
     with pytest.raises(IndexError, match="single ellipsis"):
         tf.constant(CUBE)[..., [0], ...]
+    with pytest.raises(IndexError, match="got dtype float32"):
+        tf.constant(CUBE)[tf.constant([0.0, 1.0])]
 
 
 def test_gradients_go_through_square_brackets(enable):

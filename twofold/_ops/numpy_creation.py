@@ -61,14 +61,19 @@ def _apart(rows: Any, columns: Any) -> Any:
     return tf.range(rows if columns is None else columns)[tf.newaxis, :] - tf.range(rows)[:, tf.newaxis]
 
 
+def _in_reach(k: Any) -> Any:
+    """The number of a diagonal, of those beyond any matrix one that int32 holds."""
+    return min(max(k, -2**31), 2**31 - 1) if isinstance(k, int) else k
+
+
 def tri(rows: Any, columns: Any, k: Any, dtype: Any) -> Any:
     """A matrix of ones up to diagonal `k`, and zeros above it."""
-    return tf.cast(_apart(rows, columns) <= k, dtype)
+    return tf.cast(_apart(rows, columns) <= _in_reach(k), dtype)
 
 
 def eye(rows: Any, columns: Any, k: Any, dtype: Any) -> Any:
     """A matrix of ones on diagonal `k`, and zeros elsewhere."""
-    return tf.cast(tf.equal(_apart(rows, columns), k), dtype)
+    return tf.cast(tf.equal(_apart(rows, columns), _in_reach(k)), dtype)
 
 
 def diag(x: Any, k: int) -> Any:

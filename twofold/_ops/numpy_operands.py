@@ -10,6 +10,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import twofold as tf
 
 __all__ = ["NUMBERS", "axes_of", "axis_of", "shape_of", "size_of", "tensor"]
@@ -42,11 +44,11 @@ def axis_of(axis: int, rank: int) -> int:
     """An axis counted from the front.
 
     Raises:
-        ValueError: there is none of that number.
+        numpy.exceptions.AxisError: there is none of that number; it is a ValueError and an IndexError.
     """
     number = operator.index(axis)
     if not -rank <= number < rank:
-        raise ValueError(f"axis {axis} is out of bounds for a tensor of rank {rank}.")
+        raise np.exceptions.AxisError(f"axis {axis} is out of bounds for a tensor of rank {rank}.")
     return number % rank
 
 

@@ -43,6 +43,8 @@ def contained(x1: Any, x2: Any) -> Any:
 
 def distinct(x: Any) -> tuple[Any, Any, Any, Any]:
     """Of a vector: the distinct elements in rising order, their first places, where each element is, the counts."""
+    if x.dtype.is_complex:
+        return _distinct_pairs(x)
     order = tf.argsort(sortable(x), stable=True)
     ordered = tf.gather(x, order)
     ends = tf.ones_like(ordered[:1], tf.bool)
@@ -53,3 +55,10 @@ def distinct(x: Any) -> tuple[Any, Any, Any, Any]:
     inverse = tf.scatter_nd(order[:, tf.newaxis], numbers, tf.shape(x))
     counts = tf.concat([starts[1:], count[tf.newaxis]], 0) - starts if x.shape[0] != 0 else starts
     return tf.gather(ordered, starts), tf.gather(order, starts), inverse, counts
+
+
+def _distinct_pairs(x: Any) -> tuple[Any, Any, Any, Any]:
+    """`distinct` of complex numbers, in the order of their real parts, and then of the others."""
+    parts = [tf.cast(distinct(part)[2], tf.int64) for part in (tf.math.real(x), tf.math.imag(x))]
+    _, first, inverse, counts = distinct(parts[0] * tf.shape(x, tf.int64)[0] + parts[1])
+    return tf.gather(x, first), first, inverse, counts

@@ -11,7 +11,7 @@ import twofold as tf
 from .numpy_elementwise import question
 
 __all__ = ["added", "counted", "gcd", "heaviside", "larger", "lcm", "logs_added", "multiplied", "near", "nextafter",
-           "smaller"]
+           "shifted_left", "shifted_right", "smaller"]
 
 
 def added(x1: Any, x2: Any) -> Any:
@@ -65,6 +65,22 @@ def logs_added(x1: Any, x2: Any, base: float) -> Any:
     apart = tf.where(same, tf.zeros_like(high), low - high)
     factor = tf.constant(math.log(base), high.dtype)
     return high + tf.math.log1p(tf.exp(apart * factor)) / factor
+
+
+def _within(x1: Any, x2: Any, shifted: Any) -> Any:
+    """What a shift gives, and 0 where it moves all bits out."""
+    return tf.where(x2 < tf.constant(8 * x1.dtype.size, x2.dtype), shifted, tf.zeros_like(shifted))
+
+
+def shifted_left(x1: Any, x2: Any) -> Any:
+    """Integers with their bits moved up; 0 where all leave."""
+    return _within(x1, x2, tf.bitwise.left_shift(x1, x2))
+
+
+def shifted_right(x1: Any, x2: Any) -> Any:
+    """Integers with their bits moved down, the sign kept; 0 where all leave."""
+    shifted = tf.bitwise.right_shift(x1, x2)
+    return _within(x1, x2, shifted) if x1.dtype.is_unsigned else shifted
 
 
 def near(x1: Any, x2: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:

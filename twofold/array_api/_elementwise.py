@@ -15,6 +15,7 @@ from twofold._ops.math_numpy import log2 as _log2
 from twofold._ops.math_numpy import log10 as _log10
 from twofold._ops.numpy_operands import NUMBERS
 
+from ._complex import completed
 from ._rules import binary, operand, unary
 
 __all__ = [
@@ -74,20 +75,20 @@ def _conj(x: Any) -> Any:
 
 
 abs = unary("abs", _one.absolute, "The distance of each element from 0.", [-2, 3], "[2, 3]")
-acos = unary("acos", tf.acos, "The angle of a cosine, from 0 to pi.", 1.0, "0.0")
-acosh = unary("acosh", tf.acosh, "The inverse of `cosh`, for numbers from 1.", 1.0, "0.0")
+acos = unary("acos", completed("acos", tf.acos), "The angle of a cosine, from 0 to pi.", 1.0, "0.0")
+acosh = unary("acosh", completed("acosh", tf.acosh), "The inverse of `cosh`, for numbers from 1.", 1.0, "0.0")
 asin = unary("asin", tf.asin, "The angle of a sine, from -pi/2 to pi/2.", 0.0, "0.0")
-asinh = unary("asinh", tf.asinh, "The inverse of `sinh`.", 0.0, "0.0")
+asinh = unary("asinh", completed("asinh", tf.asinh), "The inverse of `sinh`.", 0.0, "0.0")
 atan = unary("atan", tf.atan, "The angle of a tangent, from -pi/2 to pi/2.", 0.0, "0.0")
-atanh = unary("atanh", tf.atanh, "The inverse of `tanh`, for numbers between -1 and 1.", 0.0, "0.0")
+atanh = unary("atanh", completed("atanh", tf.atanh), "The inverse of `tanh`, for numbers between -1 and 1.", 0.0, "0.0")
 cos = unary("cos", tf.cos, "The cosine.", 0.0, "1.0")
-cosh = unary("cosh", tf.cosh, "The hyperbolic cosine.", 0.0, "1.0")
+cosh = unary("cosh", completed("cosh", tf.cosh), "The hyperbolic cosine.", 0.0, "1.0")
 sin = unary("sin", tf.sin, "The sine.", 0.0, "0.0")
-sinh = unary("sinh", tf.sinh, "The hyperbolic sine.", 0.0, "0.0")
+sinh = unary("sinh", completed("sinh", tf.sinh), "The hyperbolic sine.", 0.0, "0.0")
 tan = unary("tan", tf.tan, "The tangent.", 0.0, "0.0")
-tanh = unary("tanh", tf.tanh, "The hyperbolic tangent.", 0.0, "0.0")
-exp = unary("exp", tf.exp, "The exponential function.", 0.0, "1.0")
-expm1 = unary("expm1", tf.math.expm1, "`exp(x) - 1`, exact for small numbers.", 0.0, "0.0")
+tanh = unary("tanh", completed("tanh", tf.tanh), "The hyperbolic tangent.", 0.0, "0.0")
+exp = unary("exp", completed("exp", tf.exp), "The exponential function.", 0.0, "1.0")
+expm1 = unary("expm1", completed("expm1", tf.math.expm1), "`exp(x) - 1`, exact for small numbers.", 0.0, "0.0")
 log = unary("log", tf.math.log, "The natural logarithm.", 1.0, "0.0")
 log1p = unary("log1p", tf.math.log1p, "`log(1 + x)`, exact for small numbers.", 0.0, "0.0")
 log2 = unary("log2", _logarithm(_log2, 2.0), "The logarithm to base 2.", 8.0, "3.0")
@@ -155,9 +156,9 @@ bitwise_or = binary("bitwise_or", _bits(tf.bitwise.bitwise_or, tf.logical_or), "
                     [6], 3, "[7]")
 bitwise_xor = binary("bitwise_xor", _bits(tf.bitwise.bitwise_xor, tf.not_equal),
                      "The bits that are in one but not both.", [6], 3, "[5]")
-bitwise_left_shift = binary("bitwise_left_shift", tf.bitwise.left_shift, "`x1` with its bits moved up by `x2` places.",
+bitwise_left_shift = binary("bitwise_left_shift", _two.shifted_left, "`x1` with its bits moved up by `x2` places.",
                             [6], 3, "[48]")
-bitwise_right_shift = binary("bitwise_right_shift", tf.bitwise.right_shift,
+bitwise_right_shift = binary("bitwise_right_shift", _two.shifted_right,
                              "`x1` with its bits moved down by `x2` places, the sign kept.", [6], 1, "[3]")
 
 

@@ -90,11 +90,16 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """The sums of products of vectors along an axis, those of `x1` conjugated; the others broadcast.
 
+    Raises:
+        ValueError: the vectors have different sizes.
+
     >>> import twofold.array_api as xp
     >>> xp.linalg.vecdot(xp.asarray([[1, 2], [3, 4]]), xp.asarray([1, 1])).numpy().tolist()
     [3, 7]
     """
     x1, x2 = operands(x1, x2)
+    if x1.shape[axis] != x2.shape[axis]:
+        raise ValueError(f"vecdot: sizes differ along axis {axis} of shapes {x1.shape} and {x2.shape}.")
     first = tf.math.conj(x1) if x1.dtype.is_complex else x1
     return tf.reduce_sum(moved(first, axis, -1) * moved(x2, axis, -1), axis=-1)
 

@@ -11,6 +11,7 @@ import numpy as np
 import twofold as tf
 from twofold._front import weak as _weak
 from twofold._front.api import public
+from twofold._ops.numpy_pairs import shifted_left, shifted_right
 from twofold._ops.numpy_products import matmul
 from twofold.eager import operators as _operators
 from twofold.eager.tensor import Tensor
@@ -27,8 +28,8 @@ _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 _MEET = (Tensor, Variable, np.ndarray, np.generic, Number, list, tuple)
 #: operators that tensors have not, or not for vectors
 _OURS = {"__matmul__": matmul, "__rmatmul__": lambda x, y: matmul(y, x),
-         "__lshift__": tf.bitwise.left_shift, "__rlshift__": lambda x, y: tf.bitwise.left_shift(y, x),
-         "__rshift__": tf.bitwise.right_shift, "__rrshift__": lambda x, y: tf.bitwise.right_shift(y, x)}
+         "__lshift__": shifted_left, "__rlshift__": lambda x, y: shifted_left(y, x),
+         "__rshift__": shifted_right, "__rrshift__": lambda x, y: shifted_right(y, x)}
 _BEFORE: dict[tuple[type, str], Any] = {}  # the attributes that were there, or None
 
 
@@ -100,8 +101,11 @@ def _indexed(plain: Any) -> Callable[[Any, Any], Any]:
 
 def _meeting(plain: Any, compares: bool) -> Callable[[Any, Any], Any]:
     """An operator whose operands are promoted first."""
+    takes_numbers = plain not in _OURS.values()
+
     def call(x: Any, y: Any) -> Any:
-        if type(x) is Tensor and (x._memory.dtype == y._memory.dtype if type(y) is Tensor else _gives_way(x, y)):
+        if type(x) is Tensor and (x._memory.dtype == y._memory.dtype if type(y) is Tensor
+                                  else takes_numbers and _gives_way(x, y)):
             return plain(x, y)
         x = tf.convert_to_tensor(x) if isinstance(x, Variable) else x
         if not isinstance(y, _MEET) or _rules.mode()[0] == "off" or x.dtype == tf.string:

@@ -96,6 +96,9 @@ def _arrays(parts: list[Any]) -> list[_Array]:
             true = tf.where(part if part.ndim else tf.reshape(part, [1]))
             arrays += [_Array(axis + n, true[:, n]) for n in range(max(part.ndim, 1))]
             axis += max(part.ndim, 1)
+        elif not part.dtype.is_integer:
+            raise IndexError("Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and arrays of "
+                             f"integers or bools are valid indices; got dtype {part.dtype.name}.")
         else:
             arrays.append(_Array(axis, places(part)))
             axis += 1
