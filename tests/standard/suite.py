@@ -40,7 +40,7 @@ def run(folder: Path, examples: int, jobs: int) -> None:
     REPORT.parent.mkdir(exist_ok=True)
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *NEEDS], check=True)
     command = [sys.executable, "-m", "pytest", "-c", "pytest.ini", "-q", "-p", "standard.plugin",
-               "-p", "no:cacheprovider", "-n", str(jobs), f"--max-examples={examples}",
+               "-p", "no:cacheprovider", "-n", str(jobs), f"--max-examples={examples}", "--disable-deadline",
                f"--skips-file={HERE / 'skips.txt'}", f"--junitxml={REPORT}", "array_api_tests"]
     subprocess.run(command, cwd=folder, env={
         **os.environ, "PYTHONPATH": str(ROOT / "tests"), "ARRAY_API_TESTS_MODULE": "twofold.array_api"}, check=False)

@@ -45,6 +45,8 @@ def _logarithm(compute: Callable[[Any], Any], base: float) -> Callable[[Any], An
 
 
 def _sign(x: Any) -> Any:
+    if x.dtype.is_floating:
+        return tf.where(tf.equal(x, 0), tf.zeros_like(x), tf.sign(x))  # which is +0 for -0, too
     if not x.dtype.is_complex:
         return _one.sign(x)
     size = tf.abs(x)

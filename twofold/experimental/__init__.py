@@ -1,5 +1,5 @@
-"""`tf.experimental`: values of classes of one's own that are made of tensors, what public functions do with these; NumPy's
-functions (`numpy`); and the exchange of memory with other libraries (`dlpack`)."""
+"""`tf.experimental`: values of classes of one's own that are made of tensors, what public functions do with these;
+NumPy's functions (`numpy`); and the exchange of memory with other libraries (`dlpack`)."""
 
 from __future__ import annotations
 
