@@ -10,6 +10,8 @@
 #   make array-api-tests  the conformance tests of the array API standard, cloned into build/ or from SUITE=path, and the
 #                table of them in docs/numpy.md
 #   make onnx-tests  ONNX's own tests of its ops, and the table of them in docs/onnx.md
+#   make web-tests   the pages of tf.export.web in Chromium (TWOFOLD_BROWSER=/path/to/it), their libraries in Node.js
+#   make serve-load  requests a second of `twofold serve`, and their times, as docs/serving.md has them
 #   make fuzz    random programs in both modes, bad values, integer arguments, threads, gradients in every placement of
 #                tapes and decorators; each for TIME=600 seconds, from SEED=...; and 10,000 damaged ONNX files
 #
@@ -33,7 +35,7 @@ echo "twofold needs Python 3.11 or later with the venv module; there is none (PY
 exit 1
 endef
 
-.PHONY: demo test test-gpu test-gpu-sanitized lint bench docs array-api-tests onnx-tests fuzz clean
+.PHONY: demo test test-gpu test-gpu-sanitized lint bench docs array-api-tests onnx-tests fuzz clean web-tests serve-load
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -80,6 +82,12 @@ onnx-tests: $(VENV)/.dev
 
 array-api-tests: $(VENV)/.dev
 	$(BIN)/python tests/standard/suite.py $(SUITE) --jobs $(JOBS) --write $(ARGS)
+
+web-tests: $(VENV)/.dev
+	$(BIN)/pytest $(ARGS) tests/export/test_web.py tests/export/test_web_threads.py tests/cli/test_draw_a_digit.py
+
+serve-load: $(VENV)/.dev
+	$(BIN)/python benchmarks/serve.py load $(or $(ARGS),--rounds 5 --seconds 2)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

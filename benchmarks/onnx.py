@@ -1,6 +1,7 @@
 """Imported ONNX models beside onnxruntime, both on one thread: the time of a call, and of import and first call.
 
     python benchmarks/onnx.py [--rounds 20]
+    python benchmarks/onnx.py --exported        LSTMs that `tf.export.onnx` writes, beside ONNX's own operator for them
 
 Results are compared before anything is timed. The packages take turns, and the least processor time of a call counts.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +22,7 @@ sys.path.pop(0)  # this folder has a file of the package's name
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
 from onnx_files import models
 
 import twofold as tf
@@ -49,11 +52,55 @@ def _taken(call: Callable[[], Any]) -> float:
     return time.process_time() - start
 
 
+# -- exported models ----------------------------------------------------------------------------------
+def _recurrences(batch: int, steps: int, inputs: int, units: int) -> tuple[Any, Any, np.ndarray]:
+    """Sessions of an exported LSTM and of the operator with its weights, and sequences for both."""
+    layer = tf.keras.layers.LSTM(units, return_sequences=True)
+    net = tf.keras.Sequential([tf.keras.layers.Input([None, inputs], name="x"), layer])
+    with tempfile.TemporaryDirectory() as folder:
+        file = tf.export.onnx(net, Path(folder) / "lstm.onnx", check=False).path.read_bytes()
+    kernel, state, bias = [w.numpy() for w in layer.weights]
+
+    def gates(w: np.ndarray) -> np.ndarray:  # Keras has input, forget, cell, output; ONNX input, output, forget, cell
+        i, f, c, o = np.split(w, 4, axis=-1)
+        return np.concatenate([i, o, f, c], -1).T[None]
+    weights = {"W": gates(kernel), "R": gates(state), "B": np.concatenate([gates(bias), 0 * gates(bias)], 1)}
+    nodes = [helper.make_node("Transpose", ["x"], ["steps"], perm=[1, 0, 2]),
+             helper.make_node("LSTM", ["steps", "W", "R", "B"], ["each"], hidden_size=units),
+             helper.make_node("Squeeze", ["each", "one"], ["inner"]),
+             helper.make_node("Transpose", ["inner"], ["y"], perm=[1, 0, 2])]
+    constants = [numpy_helper.from_array(np.ascontiguousarray(a), n) for n, a in weights.items()]
+    graph = helper.make_graph(
+        nodes, "lstm", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, steps, inputs])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [batch, steps, units])],
+        [*constants, numpy_helper.from_array(np.array([1]), "one")])
+    own = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    x = np.random.default_rng(0).standard_normal((batch, steps, inputs)).astype(np.float32)
+    return _session(file), _session(own.SerializeToString()), x
+
+
+def _exported(rounds: int) -> None:
+    """Print a row for each LSTM, all of them run by onnxruntime."""
+    print("| sequences, steps, inputs, units | exported | the operator LSTM | ratio |")
+    print("| --- | --- | --- | --- |")
+    for sizes in ((8, 64, 128, 256), (8, 512, 64, 64), (32, 256, 128, 256)):
+        *sessions, x = _recurrences(*sizes)
+        results = [s.run(None, {"x": x})[0] for s in sessions]
+        np.testing.assert_allclose(*results, rtol=1e-4, atol=1e-5)
+        best = [min(_taken(lambda: s.run(None, {"x": x})) for _ in range(rounds)) for s in sessions]  # noqa: B023
+        print(f"| {', '.join(map(str, sizes))} | {best[0] * 1e3:.2f} ms | {best[1] * 1e3:.2f} ms | "
+              f"{best[0] / best[1]:.2f} |", flush=True)
+
+
 def main() -> None:
     """Print a row for each case."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--exported", action="store_true")
+    args = parser.parse_args()
+    rounds = args.rounds
+    if args.exported:
+        return _exported(rounds)
     tf.config.threading.set_intra_op_parallelism_threads(1)
     print("| model | twofold | onnxruntime | ratio | import and first call | session and first run |")
     print("| --- | --- | --- | --- | --- | --- |")

@@ -11,11 +11,19 @@ from typing import NamedTuple
 
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
-from twofold.ir.counting import Affine, affine, counting, node_of, number, root
+from twofold.ir.counting import Affine, Numbers, affine, counting, node_of, number, numbers_of, root
 from twofold.ir.data_class import data_class, field
 from twofold.ir.dims import DimLike
 
-__all__ = ["Affine", "LoopInfo", "Written", "analyse", "root", "written"]
+__all__ = ["Affine", "LoopInfo", "Stretch", "Written", "analyse", "root", "written"]
+
+
+class Stretch(NamedTuple):
+    """Places along the first axis of an array, of which each round of a loop writes the next, or the one before."""
+
+    begin: DimLike
+    end: DimLike
+    ascends: bool
 
 
 @data_class(eq=False)
@@ -25,20 +33,25 @@ class LoopInfo:
     Attributes:
         ranges: inputs of the body that count -> the least they are, and the first number that they do not reach.
         writers: number of a carried value that rounds write in place -> the node that writes the item.
+        stretches: number of such a value -> the places that the rounds write, all of which are known to be there, where
+            they are neighbours.
         filled: those of them of which all items are written.
         fixed: inputs of the body that are the same in every round.
+        known: those of them that are known numbers.
     """
 
     ranges: dict[g.Value, tuple[DimLike, DimLike]] = field(default_factory=dict)
     writers: dict[int, g.Node] = field(default_factory=dict)
+    stretches: dict[int, Stretch] = field(default_factory=dict)
     filled: set[int] = field(default_factory=set)
     fixed: set[g.Value] = field(default_factory=set)
+    known: Numbers = field(default_factory=dict)
 
     def place(self, index: g.Value) -> Affine:
         """A scalar integer in terms of a counter that cannot overflow, or of itself."""
         index = root(index)
         counted = self._from_the_end(index)
-        place = affine(index if counted is None else counted)
+        place = affine(index if counted is None else counted, self.known)
         return place if place.value in self.ranges else Affine(index, 1, 0)
 
     def _from_the_end(self, index: g.Value) -> g.Value | None:
@@ -48,10 +61,10 @@ class LoopInfo:
             return None
         test = node_of(node.inputs[0])
         if test is None or test.op.name != "less" or test.inputs[0] is not node.inputs[2] or \
-                number(test.inputs[1]) != 0:
+                number(test.inputs[1], self.known) != 0:
             return None
         x = node.inputs[2]
-        value, factor, more = affine(x)
+        value, factor, more = affine(x, self.known)
         low, _ = self.ranges.get(value, (-1, 0))
         up = dm.decide_le(0, factor) is True and dm.decide_le(0, low * factor + more) is True
         return x if up else None
@@ -77,7 +90,7 @@ def analyse(node: g.Node) -> LoopInfo:
     """The `LoopInfo` of a `while`."""
     test, body = node.regions
     count = node.attrs["carried"]
-    loop = LoopInfo(fixed=set(body.inputs[count:]))
+    loop = LoopInfo(fixed=set(body.inputs[count:]), known=numbers_of(node))
     counted = counting(node)
     if counted is not None:
         loop.ranges = {body.inputs[n]: bounds for n, bounds in counted.ranges.items()}
@@ -91,11 +104,14 @@ def analyse(node: g.Node) -> LoopInfo:
         if item is None or writer.inputs[0] is not body.inputs[n] or out.dims != body.inputs[n].dims:
             continue
         loop.writers[n] = writer
-        place = loop.place(item.place)
-        if place.value in loop.ranges and place.factor in (item.step, -item.step):
-            first, last = loop.ends(place) if place.factor == item.step else loop.ends(place)[::-1]
-            if first == 0 and last + item.step == out.dims[0]:
-                loop.filled.add(n)
+        place, size = loop.place(item.place), out.dims[0]
+        if counted is None or place.factor not in (item.step, -item.step) or not loop.within(place, size - item.step):
+            continue
+        first, last = loop.ends(place) if place.factor == item.step else loop.ends(place)[::-1]
+        ascends = counted.ascends(place.value.index) == (place.factor == item.step)
+        loop.stretches[n] = stretch = Stretch(first, last + item.step, ascends)
+        if (stretch.begin, stretch.end) == (0, size):
+            loop.filled.add(n)
     return loop
 
 

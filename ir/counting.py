@@ -6,6 +6,7 @@ number. Everything else is unknown, and None.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from . import dims as dm
@@ -14,12 +15,16 @@ from . import graph as g
 from .dims import Dim, DimLike
 from .op import Op
 
-__all__ = ["Affine", "Counting", "affine", "counting", "node_of", "number", "root", "surely_runs"]
+__all__ = ["Affine", "Counting", "Numbers", "affine", "counting", "node_of", "number", "numbers_of", "root",
+           "surely_runs"]
 
 _LESS = {"less": 0, "less_equal": 1}  # how many more rounds there are than the difference of the bounds
 _GREATER = {"greater": 0, "greater_equal": 1}
 _COUNTERS = (dt.int32, dt.int64)
 _LARGE = 1 << 30  # numbers below it add up without overflow
+
+Numbers = Mapping[g.Value, DimLike]  # inputs of a region that are known to be these numbers
+_NONE: Numbers = {}
 
 
 class Affine(NamedTuple):
@@ -38,6 +43,10 @@ class Counting(NamedTuple):
     ranges: dict[int, tuple[DimLike, DimLike]]
     after: dict[int, DimLike]
 
+    def ascends(self, counter: int) -> bool:
+        """Whether the counter at a position grows from round to round; else it falls."""
+        return self.after[counter] == self.ranges[counter][1]
+
 
 def counting(node: g.Node) -> Counting | None:
     """How the carried counters of a `while` run, where one of them ends it.
@@ -53,15 +62,15 @@ def counting(node: g.Node) -> Counting | None:
     Counting(rounds=3, ranges={0: (2, 5)}, after={0: 5})
     """
     test, body = node.regions
-    count = node.attrs["carried"]
+    count, known = node.attrs["carried"], numbers_of(node)
     condition = node_of(test.outputs[0])
     if condition is None or condition.op.name not in (*_LESS, *_GREATER):
         return None
-    steps = {n: step for n in range(count) if (step := _step(body.inputs[n], body.outputs[n])) is not None}
+    steps = {n: step for n in range(count) if (step := _step(body.inputs[n], body.outputs[n], known)) is not None}
     begins = {n: begin for n in steps if (begin := number(node.inputs[n])) is not None}
     name, (left, right) = condition.op.name, condition.inputs
     n = next((n for n in begins if left is test.inputs[n]), None)
-    bound = _outer(right, node, count)
+    bound = number(right, known)
     if n is None or bound is None or steps[n] != (1 if name in _LESS else -1):
         return None
     rounds = bound - begins[n] + _LESS[name] if name in _LESS else begins[n] - bound + _GREATER[name]
@@ -74,6 +83,16 @@ def counting(node: g.Node) -> Counting | None:
     return Counting(rounds, {k: (begin, begin + rounds) if steps[k] == 1 else (begin + 1 - rounds, begin + 1)
                              for k, begin in counters.items()},
                     {k: begin + steps[k] * rounds for k, begin in counters.items()})
+
+
+def numbers_of(node: g.Node) -> dict[g.Value, DimLike]:
+    """The inputs of the regions of a `while` that it takes from outside and that are known numbers."""
+    known: dict[g.Value, DimLike] = {}
+    for k in range(node.attrs["carried"], len(node.inputs)):
+        value = node.inputs[k]
+        if value.dtype in _COUNTERS and (size := number(value)) is not None:
+            known.update((region.inputs[k], size) for region in node.regions)
+    return known
 
 
 def surely_runs(node: g.Node) -> bool:
@@ -100,22 +119,14 @@ def _fits(dtype: dt.DType, begin: DimLike, step: int, rounds: DimLike, counter: 
     return -(1 << (8 * dtype.size - 1)) <= end < 1 << (8 * dtype.size - 1)
 
 
-def _step(before: g.Value, after: g.Value) -> int | None:
+def _step(before: g.Value, after: g.Value, known: Numbers) -> int | None:
     """1 or -1 where a carried integer grows by that in every round."""
     if before.dtype not in _COUNTERS or before.dims != ():
         return None
-    form = affine(after)
+    form = affine(after, known)
     if form.value is not before or not _is(form.factor, 1):
         return None
     return 1 if _is(form.more, 1) else -1 if _is(form.more, -1) else None
-
-
-def _outer(value: g.Value, node: g.Node, count: int) -> DimLike | None:
-    """The number that a value of the test equals, if that is known before the loop."""
-    test = node.regions[0]
-    if value.node is None and value.index >= count and test.inputs[value.index] is value:
-        value = node.inputs[value.index]
-    return number(value)
 
 
 def root(value: g.Value) -> g.Value:
@@ -133,10 +144,12 @@ def node_of(value: g.Value) -> g.Node | None:
     return None if node is None or isinstance(node.op, g.Construct) else node
 
 
-def number(value: g.Value) -> DimLike | None:
+def number(value: g.Value, known: Numbers = _NONE) -> DimLike | None:
     """The number that an integer scalar is known to be: a constant, a size, a size less a constant, a counter after its
-    loop."""
+    loop, or what is known of an input."""
     value = root(value)
+    if value in known:
+        return known[value]
     array = g.constant_of(value)
     if array is not None:
         return int(array.reshape(-1)[0]) if array.size == 1 and value.dtype.is_integer else None
@@ -151,7 +164,7 @@ def number(value: g.Value) -> DimLike | None:
         return _element_of_shape(node)
     if node is None or node.op.name not in ("add", "subtract"):
         return None
-    left, right = map(number, node.inputs)
+    left, right = [number(v, known) for v in node.inputs]
     if left is None or right is None:
         return None
     more = right if node.op.name == "add" else -right
@@ -172,26 +185,26 @@ def _element_of_shape(node: g.Node) -> DimLike | None:
     return dims[spec[0]] if not whole and -len(dims) <= spec[0] < len(dims) else None
 
 
-def affine(value: g.Value) -> Affine:
+def affine(value: g.Value, known: Numbers = _NONE) -> Affine:
     """An integer scalar as a multiple of another, and a number more: as if nothing overflowed."""
     value = root(value)
     node = node_of(value)
     if node is None or not value.dtype.is_integer:
         return Affine(value, 1, 0)
     if node.op.name == "cast" and node.inputs[0].dtype.is_integer and value.dtype.size >= node.inputs[0].dtype.size:
-        return affine(node.inputs[0])
+        return affine(node.inputs[0], known)
     if node.op.name in ("add", "subtract", "multiply"):
         left, right = node.inputs
-        if node.op.name != "subtract" and number(left) is not None:
+        if node.op.name != "subtract" and number(left, known) is not None:
             left, right = right, left
-        more = number(right)
+        more = number(right, known)
         if more is not None:
-            x, factor, rest = affine(left)
+            x, factor, rest = affine(left, known)
             if node.op.name == "multiply":
                 return Affine(x, factor * more, rest * more)
             return Affine(x, factor, rest + more if node.op.name == "add" else rest - more)
-        if node.op.name == "subtract" and (more := number(left)) is not None:
-            x, factor, rest = affine(right)
+        if node.op.name == "subtract" and (more := number(left, known)) is not None:
+            x, factor, rest = affine(right, known)
             return Affine(x, -factor, more - rest)
     return Affine(value, 1, 0)
 

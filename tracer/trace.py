@@ -513,6 +513,13 @@ class Trace:
         """A size as an integer scalar."""
         return self.add(g.SIZE, (), {"size": size, "dtype": dtype}, (spec((), dtype),))[0]
 
+    def before_cast(self, tensor: SymbolicTensor) -> SymbolicTensor | None:
+        """What a tensor was cast from; None where it was not."""
+        node = tensor.value.node
+        if node is None or node.op is not ops.cast:
+            return None
+        return symbolic(node.inputs[0], tensor.trace)
+
     def sizes_of(self, tensor: SymbolicTensor) -> Shape:
         """The elements of an integer tensor as sizes; one that does not follow from others becomes a new symbol."""
         if not tensor.dtype.is_integer:

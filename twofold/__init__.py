@@ -324,6 +324,10 @@ def _imported(name: str) -> object:
 _older.expect("modules", lambda: _imported("compat.v1"))
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> object:
     if name in _ON_FIRST_USE:
         return _imported(name)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import numpy as np
+import onnxruntime
 import pytest
 from house.tree import ROOT
 
@@ -68,8 +69,22 @@ def test_text_by_a_transformer(tmp_path, module):
     assert "".join(text.letters[n] for n in text.numbers("A page\nof docs")) == "A page\nof docs"
 
 
+def test_to_onnx_and_back(tmp_path, module):
+    printed = run("onnx_roundtrip", tmp_path, "--epochs", "6", "--more-epochs", "6", "--accuracy", "0.9")
+    told = re.findall(r"(onnxruntime|alone|of both|program):? accuracy (\d\.\d+)", printed)
+    actual = dict(told)
+    assert actual["alone"] == actual["onnxruntime"] and actual.get("program", actual["of both"]) == actual["of both"]
+    digits = module("digits")
+    _, _, images, numbers = digits.load()
+    session = onnxruntime.InferenceSession(tmp_path / "onnx_roundtrip" / "digits.onnx")
+    [scores] = session.run(None, {"images": images})
+    assert round(float(np.mean(scores.argmax(axis=1) == numbers)), 4) == float(actual["onnxruntime"]) > 0.9
+    assert "digits_serving_default(" in (tmp_path / "onnx_roundtrip" / "digits.h").read_text()
+
+
 @pytest.mark.parametrize("name, reached", [
     ("digits_cnn", (0.97, 0.97)), ("digits_cnn", (0.99, 0.98)), ("forecast_lstm", 0.66), ("text_transformer", 2.01),
+    ("onnx_roundtrip", (0.94, True)), ("onnx_roundtrip", (0.99, False)),
 ])
 def test_what_is_not_reached_shows_in_the_status(tmp_path, monkeypatch, module, name, reached):
     program = module(name)

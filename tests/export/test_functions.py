@@ -425,3 +425,27 @@ def test_products_with_epilogues(tmp_path, threads):
     for rows in (1, 15, 200):
         x, bias = numbers(rows, 40, seed=rows), numbers(50, seed=2)
         same(library.call("layers", [x, bias], [(F64, 2), (F32, 2)]), layers(x, bias))
+
+
+# -- ranges -------------------------------------------------------------------------------------------
+@tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+def ranges(x):
+    """Of sizes that are known from constants and from the shape."""
+    n = tf.shape(x)[0]
+    return (tf.range(4, dtype=tf.float32), tf.range(0.0, 2.0, 0.3), tf.range(tf.constant(1.0), 0.0, -0.25),
+            tf.range(n, dtype=tf.float32), tf.range(1, n + 1, 2, dtype=tf.float64), tf.range(n - 1, -1, -1),
+            tf.linspace(0.0, 1.0, n), tf.range(tf.size(x), dtype=tf.int64), tf.range(0.0, tf.cast(n, tf.float32)))
+
+
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_ranges_of_known_sizes(tmp_path, count):
+    library, _ = exported(tmp_path, {"ranges": ranges})
+    x = numbers(count)
+    wanted = [np.arange(4, dtype=F32), np.arange(7, dtype=F32) * F32(0.3), 1 - np.arange(4, dtype=F32) / 4,
+              np.arange(count, dtype=F32), np.arange(1, count + 1, 2, dtype=F64),
+              np.arange(count - 1, -1, -1, dtype=I32), np.linspace(0, 1, count, dtype=F32), np.arange(count),
+              np.arange(count, dtype=F32)]
+    actual = library.call("ranges", [x], [(w.dtype.type, 1) for w in wanted])
+    same(actual, [t.numpy() for t in ranges(x)])
+    for have, want in zip(actual, wanted, strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-6)

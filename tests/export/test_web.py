@@ -181,7 +181,11 @@ IMAGES = [(member("float32", 28, 28), (28, 28, 1)), (member("float32", "n", 28, 
           (member("uint8", 1, 8, 16, 3), (8, 16, 3)), (member("float32", 32, 32, 4), (32, 32, 4)),
           (member("float32", "n", 64), None), (member("float32", 7, 7), None), (member("bool", 28, 28), None),
           (member("float32", 2, 28, 28), None), (member("float32", 28, 28, 5), None),
-          (member("complex64", 28, 28), None)]
+          (member("complex64", 28, 28), None), (member("float32", "n", "h", "w", 3), (None, None, 3)),
+          (member("uint8", "h", "w", 3), (None, None, 3)), (member("float32", 1, 32, "w", 1), (32, None, 1)),
+          (member("float32", "n", "h", "w"), None), (member("float32", 2, "h", "w", 3), None),
+          (member("float32", "n", 4, "w", 3), None), (member("float32", "n"), None),
+          (member("float32", 1, 1, 28, 28, 1), None)]
 
 
 @pytest.fixture(scope="module")
@@ -235,6 +239,9 @@ def test_small_floats_are_rounded_as_numpy_does(told):
 def test_images_are_known_and_made_of_pixels(told):
     actual = [image and (image["height"], image["width"], image["channels"]) for image in told[0]["images"]]
     assert actual == [wanted for _, wanted in IMAGES]
+    seen = [(tuple(m["shape"]), image) for (m, _), image in zip(IMAGES, told[0]["images"], strict=True)]
+    first = {shape: image["likely"] for shape, image in seen if image}
+    assert first["n", "h", "w", 3] and first[28, 28] and not first["h", "w", 3]  # which may be a sequence as well
     pixels = told[1]
     gray = 0.299 * pixels[..., 0] + 0.587 * pixels[..., 1] + 0.114 * pixels[..., 2]
     blocks = gray.reshape(8, 2, 12, 2).mean(axis=(1, 3))
@@ -271,7 +278,11 @@ def functions() -> dict[str, Any]:
     @tf.function(input_signature=[tf.TensorSpec([None, 16, 16, 3], tf.float32, "photo")])
     def look(photo):
         return {"colors": tf.reduce_mean(photo, [0, 1, 2]), "gray": tf.reduce_mean(photo, -1), "row": photo[0, :, :, 0]}
-    return {"score": score, "add": add, "look": look}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None, None, 3], tf.float32, "frame")])
+    def measure(frame):
+        return {"sizes": tf.shape(frame)[1:3], "colors": tf.reduce_mean(frame, [0, 1, 2])}
+    return {"score": score, "add": add, "look": look, "measure": measure}
 
 
 @pytest.fixture(scope="module")
@@ -355,9 +366,9 @@ def test_variables_change_when_it_is_asked_for(page):
     assert words(page, "variables", ".bars .value") == ["1", "2", "3"]
 
 
-def choose(page: browser.Page, way: int) -> None:
-    """How to give the photo: drawn, or as numbers."""
-    choice = section("look", ".querySelector('select')")
+def choose(page: browser.Page, name: str, way: int) -> None:
+    """How to give a picture: drawn, or as numbers."""
+    choice = section(name, ".querySelector('select')")
     page.run(f"(() => {{ {choice}.selectedIndex = {way}; {choice}.dispatchEvent(new Event('change')); }})()")
     page.settle()
 
@@ -382,7 +393,7 @@ def test_pictures_are_drawn_and_shown(page):
     red, green, blue = map(float, words(page, "look", ".bars .value"))
     assert red == 1.0 and green == blue and 0.7 < green < 0.8  # a quarter of it is red
     assert page.run(section("look", ".querySelectorAll('canvas.picture').length")) == 2
-    choose(page, 1)
+    choose(page, "look", 1)
     assert [float(x) for x in words(page, "look", ".bars .value")] == [red, green, blue]  # the same as numbers
     assert page.complaints() == []
 
@@ -393,7 +404,7 @@ def test_a_picture_comes_from_a_file(page, tmp_path):
     pixels = np.zeros((32, 64, 3), np.uint8)
     pixels[..., 1] = 255
     (tmp_path / "green.png").write_bytes(tf.io.encode_png(pixels).numpy())
-    choose(page, 0)
+    choose(page, "look", 0)
     document = page.send("DOM.getDocument")["root"]["nodeId"]
     field = page.send("DOM.querySelector", nodeId=document, selector="section[aria-label=look] input[type=file]")
     page.send("DOM.setFileInputFiles", nodeId=field["nodeId"], files=[str(tmp_path / "green.png")])
@@ -402,6 +413,31 @@ def test_a_picture_comes_from_a_file(page, tmp_path):
     assert words(page, "look", ".bars .value") == ["0.5", "1", "0.5"]
     press(page, "look", "Clear")
     assert words(page, "look", ".bars .value") == ["1", "1", "1"]
+    assert page.complaints() == []
+
+
+@needs_zig
+def test_a_picture_says_the_sizes_that_are_open(page, tmp_path):
+    assert words(page, "measure", ".bars .value") == ["1", "1", "1", "64", "64"]  # white paper
+    pixels = np.random.default_rng(2).integers(0, 256, (30, 50, 3), dtype=np.uint8)
+    (tmp_path / "noise.png").write_bytes(tf.io.encode_png(pixels).numpy())
+    document = page.send("DOM.getDocument")["root"]["nodeId"]
+    field = page.send("DOM.querySelector", nodeId=document, selector="section[aria-label=measure] input[type=file]")
+    page.send("DOM.setFileInputFiles", nodeId=field["nodeId"], files=[str(tmp_path / "noise.png")])
+    values = section("measure", ".querySelectorAll('.bars .value')")
+    page.until(f"{values}[4].textContent === '50'")
+    assert words(page, "measure", ".bars .value")[3:] == ["30", "50"]
+    length = section("measure", ".querySelector('input[aria-label=\"width in pixels\"]')")
+    assert page.run(f"{length}.value") == "50"
+    choose(page, "measure", 1)
+    text = page.run(section("measure", ".querySelector('textarea').value"))
+    numbers = np.array(json.loads(text), F32)
+    np.testing.assert_allclose(numbers[0], pixels / 255, atol=1e-6)  # each pixel, in its place
+    choose(page, "measure", 0)
+    page.run(f"(() => {{ {length}.value = 100; {length}.dispatchEvent(new Event('change')); }})()")
+    page.until(f"{values}[4].textContent === '100'")
+    colors = [float(x) for x in words(page, "measure", ".bars .value")[:3]]
+    np.testing.assert_allclose(colors, 0.5 + pixels.mean((0, 1)) / 510, atol=0.01)  # between white paper on both sides
     assert page.complaints() == []
 
 

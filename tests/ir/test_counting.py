@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import twofold as tf
+from twofold.codegen import loop_info
 from twofold.ir import graph as g
 from twofold.ir import ops, passes
 from twofold.ir.build import Builder
@@ -89,6 +90,23 @@ def test_numbers_that_graphs_are_known_to_hold() -> None:
     assert number(graph.constant(np.array(4, np.int64))) == 4
     assert number(graph.constant(np.array([[4]], np.int32))) == 4
     assert number(graph.constant(np.array(4.0))) is None
+
+
+def test_loops_over_ranges_of_unknown_size_are_counted() -> None:
+    """Their steps and bounds come from outside."""
+    @tf.function(input_signature=[tf.TensorSpec([None, 3])])
+    def fn(x: Any) -> Any:
+        n, kept = tf.shape(x)[0], tf.TensorArray(tf.float32, tf.shape(x)[0])
+        for i in tf.range(n):
+            kept = kept.write(n - 1 - i, x[i] * 2.0)
+        return kept.stack()
+    graph = passes.optimise(fn.get_concrete_function().graph.copy())
+    loop = next(node for node in graph.nodes if node.op is g.WHILE)
+    size = graph.inputs[0].dims[0]
+    counts, info = counting(loop), loop_info.analyse(loop)
+    assert counts is not None and counts.rounds == size and set(counts.ranges.values()) == {(0, size)}
+    [stretch] = info.stretches.values()
+    assert stretch == (0, size, False) and len(info.filled) == 1
 
 
 def recurrence(x: Any) -> Any:

@@ -26,9 +26,9 @@ import twofold as tf
 __all__ = ["Case", "cases", "outcome"]
 
 _T = TensorProto
-#: floats, integers and bools that there are dtypes for
+#: floats, integers, bools and strings
 _TYPES = {_T.FLOAT, _T.DOUBLE, _T.FLOAT16, _T.BFLOAT16, _T.BOOL, _T.INT8, _T.INT16, _T.INT32, _T.INT64, _T.UINT8,
-          _T.UINT16, _T.UINT32, _T.UINT64}
+          _T.UINT16, _T.UINT32, _T.UINT64, _T.STRING}
 _QUANTISED = {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearMatMul", "QLinearConv",
               "MatMulInteger", "ConvInteger"}
 #: their results are random numbers, whose values the cases do not tell
@@ -51,8 +51,8 @@ def op_of(case: Case) -> str:
 
 
 def counts(case: Case) -> bool:
-    """Whether a case is of the default domain, without strings, sequences, optionals and quantised types, which are
-    told by the types of inputs, outputs and values, and by the ops."""
+    """Whether a case is of the default domain, without sequences, optionals and quantised types, which are told by the
+    types of inputs, outputs and values, and by the ops."""
     graph = case.model.graph
     values = [*graph.input, *graph.output, *graph.value_info]
     return (all(v.type.WhichOneof("value") == "tensor_type" and v.type.tensor_type.elem_type in _TYPES for v in values)
@@ -101,11 +101,16 @@ def outcome(case: Case) -> str:
             results = model(*given)
             results = results if isinstance(results, tuple) else (results,)
             for want, have in zip(expected, results, strict=True):
-                if told := _difference(np.asarray(want), have.numpy(), case, random):
+                if told := _difference(np.asarray(want), _numpy(have), case, random):
                     return told
     except Exception as e:  # noqa: BLE001 (a report of what it is)
         return f"{type(e).__name__}: {e}"
     return ""
+
+
+def _numpy(tensor: Any) -> np.ndarray:
+    """The array of a tensor, of a single string, too."""
+    return np.array(tensor.numpy(), object) if tensor.dtype == tf.string else tensor.numpy()
 
 
 def _difference(want: np.ndarray, have: np.ndarray, case: Case, random: bool) -> str:
@@ -113,6 +118,9 @@ def _difference(want: np.ndarray, have: np.ndarray, case: Case, random: bool) ->
         return f"{have.dtype}{list(have.shape)} where {want.dtype}{list(want.shape)} is expected"
     if random:
         return ""
+    if want.dtype.kind == "O":
+        texts = [text if isinstance(text, bytes) else text.encode() for text in want.ravel()]
+        return "" if texts == list(have.ravel()) else f"{have.tolist()} where {want.tolist()} is expected"
     kind = np.float64 if want.dtype.kind not in "iub" else want.dtype
     try:
         np.testing.assert_allclose(have.astype(kind), want.astype(kind), rtol=case.rtol, atol=case.atol)

@@ -242,6 +242,25 @@ def test_a_branch_sees_the_values_around_it():
     assert model(False, [1.0, 2.0]).numpy().tolist() == [2.0, 8.0]
 
 
+def test_ops_on_text_are_saved(tmp_path):
+    """Python computes them, by functions of the library that saved models name."""
+    file = onnx.parser.parse_model(HEAD.replace("17", "20") + """
+    words (string[n] x, string[n] y) => (string[a] left, string[n, parts] apart, int64[n] counts, bool[n] known) {
+        joined = StringConcat (x, y)
+        left = StringNormalizer <stopwords = ["A-B"], case_change_action = "UPPER"> (joined)
+        apart, counts = StringSplit <delimiter = "-", maxsplit = 1> (joined)
+        known = RegexFullMatch <pattern = "[a-z]-.*"> (joined)
+    }""").SerializeToString()
+    x, y = np.array(["a-", "\xe4-b", ""], object), np.array(["b", "-c", "z"], object)
+    model = tf.import_onnx(file)
+    tf.saved_model.save(model, tmp_path / "saved")
+    for run in (model, tf.saved_model.load(tmp_path / "saved")):
+        left, apart, counts, known = [t.numpy().tolist() for t in run(x, y)]
+        assert [text.decode() for text in left] == ["\xc4-B-C", "Z"]
+        assert [[t.decode() for t in row] for row in apart] == [["a", "b"], ["\xe4", "b-c"], ["z", ""]]
+        assert (counts, known) == ([2, 2, 1], [True, False, False])
+
+
 def test_functions_of_a_model_and_their_attributes():
     text = """g (float[n, 2] x) => (float[n, 2] y) { a = own.scaled <by = 3.0> (x) y = own.scaled <by = 0.5> (a) }
     <domain: "own", opset_import: ["" : 17]>

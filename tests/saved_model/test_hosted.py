@@ -17,6 +17,7 @@ from house.tree import ROOT
 
 import twofold as tf
 from twofold._front import hosted as _hosted
+from twofold.onnx_files import words
 
 TEXTS = tf.constant(["ab 12", "", "x3"])
 PIXELS = tf.cast(tf.reshape(tf.range(48), [4, 4, 3]), tf.uint8)
@@ -57,6 +58,8 @@ CASES: dict[str, tuple[Any, tuple[tf.Tensor, ...]]] = {
     "window_numbers": (lambda n: tf.concat([
         tf.signal.hann_window(n), tf.signal.hamming_window(n, periodic=False), tf.signal.vorbis_window(n),
         tf.signal.kaiser_window(n, 3.0), tf.signal.kaiser_bessel_derived_window(n)], 0), (LENGTH,)),
+    "padded_parts": (lambda x: words.padded_parts(x, "", -1), (TEXTS,)),
+    "words_left": (lambda x: words.words_left(x, ["X3", ""], False, "UPPER"), (TEXTS,)),
     "length": (lambda x: strings.length(x, unit="UTF8_CHAR"), (TEXTS,)), "lower": (strings.lower, (TEXTS,)),
     "upper": (lambda x: strings.upper(x, "utf-8"), (TEXTS,)), "strip": (strings.strip, (TEXTS,)),
     "regex_replace": (lambda x: strings.regex_replace(x, "([a-z]+)", r"<\1>", replace_global=False), (TEXTS,)),

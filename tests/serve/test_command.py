@@ -13,6 +13,7 @@ import sys
 import pytest
 from house.tree import FLOORS, ROOT
 
+import twofold as tf
 from twofold.cli import main
 
 
@@ -54,3 +55,28 @@ def test_an_empty_folder_is_served_and_told_of_as_json(tmp_path):
 def test_the_container_has_all_of_the_package():
     text = (ROOT / "examples" / "serve" / "Containerfile").read_text()
     assert set(re.findall(r"^COPY (\w+) /source/\1$", text, re.MULTILINE)) == set(FLOORS)
+
+
+def test_the_container_and_the_unit_say_what_the_command_takes(tmp_path):
+    """The server starts by their words, and the container's check of its health finds it."""
+    folder = ROOT / "examples" / "serve"
+    container = (folder / "Containerfile").read_text().replace("\\\n", "")
+    unit = (folder / "twofold-serve.service").read_text()
+    [entry] = re.findall(r"^ENTRYPOINT (.*)$", container, re.MULTILINE)
+    [check] = re.findall(r"^HEALTHCHECK .*CMD (.*)$", container, re.MULTILINE)
+    [start] = re.findall(r"^ExecStart=\S+/twofold (.*)$", unit, re.MULTILINE)
+    twice = tf.function(lambda x: 2.0 * x, input_signature=[tf.TensorSpec([None], tf.float32, "x")])
+    tf.saved_model.save(tf.Module(), tmp_path / "twice" / "1", signatures=twice)
+    for words in (json.loads(entry)[1:], start.split()):
+        words[1], words[words.index("--port") + 1] = str(tmp_path), "0"
+        command = [sys.executable, "-m", "twofold", *words]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            port = process.stdout.readline().strip().rpartition(":")[2]
+            program, *options = [word.replace("8501", port) for word in json.loads(check)]
+            assert program == "python" and subprocess.run([sys.executable, *options], timeout=30).returncode == 0
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+        finally:
+            process.kill()
+            process.communicate()

@@ -8,6 +8,7 @@ import pytest
 import twofold as tf
 from twofold.serve.rows import rows_apart
 
+LIMIT = tf.Variable(0.5)
 TABLE = tf.reshape(tf.range(12.0), [4, 3])
 X = tf.TensorSpec([None, 4], tf.float32)
 IMAGES = tf.TensorSpec([None, 6, 6, 2], tf.float32)
@@ -26,7 +27,53 @@ APART = [
     (lambda x, i: x[:, :2] + tf.cast(i, tf.float32), [X, INDICES]),
     (lambda x: tf.gather(x, [2, 0], axis=1), [X]),
 ]
+LSTM = tf.keras.layers.LSTM(5, return_sequences=True)
+GRU = tf.keras.layers.Bidirectional(tf.keras.layers.GRU(3))
+SEQUENCES = tf.TensorSpec([None, None, 4], tf.float32)
+
+
+def powers(x):
+    for _ in tf.range(3):
+        x = x * 0.5 + x @ TABLE[:, :1]
+    return x
+
+
+APART += [
+    (lambda x: tf.reshape(tf.reshape(x, [4, -1]), [-1, 4]), [X]),
+    (lambda x: tf.transpose(tf.cumsum(tf.transpose(x), axis=0)), [X]),
+    (lambda x: tf.transpose(tf.reshape(tf.transpose(x), [2, 2, -1]), [2, 0, 1]), [X]),
+    (lambda x: LSTM(x), [SEQUENCES]),
+    (lambda x: GRU(x), [SEQUENCES]),
+    (powers, [X]),
+    (lambda x: tf.cond(LIMIT < 1.0, lambda: tf.nn.relu(x), lambda: x - 1.0), [X]),
+    (lambda x: tf.transpose(tf.map_fn(tf.nn.softplus, tf.transpose(x))), [X]),
+]
+
+
+def until_each_is_large(x):
+    while tf.reduce_max(x) < 10.0:
+        x = x + 1.0
+    return x
+
+
+def rolled(x):
+    for _ in tf.range(2):
+        x = tf.roll(x, 1, axis=0)
+    return x
+
+
 MIXED = [
+    (until_each_is_large, [X]),
+    (rolled, [X]),
+    (lambda x: tf.cond(x[0, 0] < 1.0, lambda: x, lambda: x - 1.0), [X]),
+    (lambda x: tf.cond(LIMIT < 1.0, lambda: x, lambda: x - tf.reduce_mean(x)), [X]),
+    (lambda x: tf.map_fn(lambda row: row * 2.0, x), [X]),
+    (lambda x: tf.transpose(tf.cumsum(tf.transpose(x), axis=1)), [X]),
+    (lambda x: tf.reshape(tf.transpose(x), [-1, 4]), [X]),
+    (lambda x: x + tf.reshape(tf.transpose(x), [-1, 4]), [X]),
+    (lambda x: tf.tensor_scatter_nd_update(x, [[0]], x[:1]), [X]),
+    (lambda x: x[:, :tf.shape(x)[0] // 8 + 1], [X]),
+    (lambda x: tf.keras.layers.LSTM(5)(tf.transpose(x, [1, 0, 2])), [SEQUENCES]),
     (lambda x: x - tf.reduce_mean(x), [X]),
     (lambda x: x - tf.reduce_mean(x, axis=0), [X]),
     (lambda x: x[::-1], [X]),
@@ -45,7 +92,6 @@ MIXED = [
     (lambda x: tf.constant(1.0), [X]),
     (lambda x: tf.sort(x[:, 0]), [X]),
     (lambda x: tf.while_loop(lambda y: tf.reduce_sum(y) < 10.0, lambda y: [y + 1.0], [x])[0], [X]),
-    (lambda x: tf.reshape(tf.reshape(x, [4, -1]), [-1, 4]), [X]),
 ]
 
 
@@ -58,7 +104,7 @@ def test_rows_are_apart(fn, specs):
     concrete = traced(fn, specs)
     assert rows_apart(concrete.graph, len(specs))
     rng = np.random.default_rng(1)
-    numbers = [rng.integers(0, 4, [5, *s.shape[1:]]) for s in specs]
+    numbers = [rng.integers(0, 4, [5, *[d or 3 for d in s.shape[1:]]]) for s in specs]
     given = [tf.constant((n if s.dtype.is_integer else n / 3).astype(s.dtype.np))
              for n, s in zip(numbers, specs, strict=True)]
     whole = concrete(*given).numpy()

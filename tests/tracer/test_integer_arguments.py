@@ -368,3 +368,42 @@ def test_numbers_that_are_negative_or_beyond_a_size(name):
                     run()
             else:
                 np.testing.assert_array_equal(run(), np.array(want), f"{number}, {form}")
+
+
+def counted(x):
+    return tf.range(tf.shape(x)[0], dtype=tf.float32)
+
+
+def counted_in_halves(x):
+    return tf.range(tf.shape(x)[0], dtype=tf.float16)
+
+
+def counted_down(x):
+    return tf.range(tf.shape(x)[0] - 1, -1, -2, dtype=tf.float32)
+
+
+def counted_from_a_cast(x):
+    return tf.range(0.0, tf.cast(tf.shape(x)[0], tf.float32), 2.0)
+
+
+@pytest.mark.parametrize(("fn", "size"), [(counted, (1 << 24) + 3), (counted_from_a_cast, (1 << 24) + 5),
+                                          (counted_in_halves, 2051), (counted_down, (1 << 23) + 1)])
+def test_ranges_count_in_the_precision_of_their_dtype(fn, size):
+    """Where integers are no floats, a range is as long as its floats make it, compiled or not."""
+    x = tf.zeros([size, 0])
+    compiled = tf.function(fn, input_signature=[tf.TensorSpec([None, 0])])
+    for few in (0, 1, 5):
+        assert tf.reduce_all(compiled(x[:few]) == fn(x[:few])) and len(compiled(x[:few])) == len(fn(x[:few]))
+    assert compiled(x).shape == fn(x).shape
+    assert compiled(x)[-1] == fn(x)[-1]
+
+
+def test_the_sizes_of_ranges_follow_from_sizes_and_numbers():
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    def fn(x):
+        made = [tf.range(4, dtype=tf.float32), tf.range(0.0, 2.0, 0.3), tf.range(tf.constant(3), 0, -2)]
+        assert [t.shape.as_list() for t in made] == [[4], [7], [2]]
+        return x + tf.range(tf.shape(x)[0], dtype=tf.float32)  # whose sizes are one
+    assert not [guard for guard in fn.get_concrete_function().graph.guards if guard.op == "=="]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="delta != 0"):
+        tf.function(lambda: tf.range(0.0, 1.0, 0.0))()

@@ -29,7 +29,7 @@ __all__ = ["HostedCall", "call", "hosted"]
 F = TypeVar("F", bound=Callable[..., Any])
 # modules that have such functions
 _MODULES = ("strings", "io", "image._boxes", "_formats.gfile", "_formats.tensor_proto", "_formats.image_files",
-            "_formats.image_encoding", "_formats.parsing", "_front.scopes", "_ops.signal_frames")
+            "_formats.image_encoding", "_formats.parsing", "_front.scopes", "_ops.signal_frames", "onnx_files.words")
 _functions: dict[str, Callable[..., Any]] = {}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -177,18 +178,69 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         return ops.range_(*[constant_of(v, dt.int32) for v in given], size=size)
     want = _common_dtype(given) if dtype is None else dt.as_dtype(dtype)
     values = [tensor(v, hint=want) for v in given]
-    return ops.range_(*[_as(v, want) for v in values], size=_count_of(*values))
+    return ops.range_(*[_as(v, want) for v in values], size=_count_of(given, values, want))
 
 
-def _count_of(first: Any, limit: Any, delta: Any) -> Any:
-    """How many numbers a rising range of traced integers has, where that follows from sizes; else None."""
-    if not any(hasattr(v, "parts") for v in (first, limit, delta)) or not all(
-            v.dtype.is_integer and not v.dims for v in (first, limit, delta)):
+_LARGEST = {dt.float32: (1 << 23) - 1, dt.float64: (1 << 52) - 1}  # integers up to which floats count exactly
+
+
+def _count_of(given: Sequence[Any], values: Sequence[Any], dtype: dt.DType) -> Any:
+    """How many numbers a range in a trace has, where that follows from constants and sizes; else None.
+
+    Args:
+        given: the arguments, among which Python's integers are such also where the range is one of floats.
+        values: these as tensors.
+        dtype: of the range. Floats count in their own precision, which integers of some size are beyond.
+    """
+    if tracing() is None or any(v.dims for v in values):
         return None
-    begin, end, step = [one_part(v, "range") for v in (first, limit, delta)]
-    if not isinstance(step, int) or step < 1 or is_open(begin) or is_open(end) or not dm.decide(begin, "<=", end):
+    if not any(hasattr(v, "parts") for v in values):
+        return _counted(values, dtype)
+    integers = [v if type(v) is int else _integer(x, dtype) for v, x in zip(given, values, strict=True)]
+    if any(v is None for v in integers):
         return None
-    return dm.ceil_div(end - begin, step)
+    begin, end, step = [one_part(v, "range") for v in integers]
+    if not isinstance(step, int) or step == 0 or is_open(begin) or is_open(end):
+        return None
+    low, high = (begin, end) if step > 0 else (end, begin)
+    if not dm.decide(low, "<=", high):
+        return None
+    if dtype.is_floating and not _counts_exactly(low, high, dtype):
+        return None
+    return dm.ceil_div(high - low, abs(step))
+
+
+def _integer(x: Any, dtype: dt.DType) -> Any:
+    """A scalar of a range of this dtype as an integer: one that it is, or was cast from; None for no such number."""
+    if x.dtype.is_integer:
+        return x
+    if x.dtype is not dtype:
+        return None
+    if hasattr(x, "parts"):
+        before = tracing().before_cast(x)
+        return before if before is not None and before.dtype.is_integer else None
+    number = float(x)
+    return int(number) if number.is_integer() else None
+
+
+def _counts_exactly(low: Any, high: Any, dtype: dt.DType) -> bool:
+    """Whether integers between these are exact in a float's precision, and so are quotients of them, rounded up."""
+    largest = _LARGEST.get(dtype)
+    return largest is not None and dm.require(-largest, "<=", low) and dm.require(high, "<=", largest)
+
+
+def _counted(values: Sequence[Any], dtype: dt.DType) -> int | None:
+    """How many numbers a range has whose arguments are known; None where the op will refuse them."""
+    from twofold.eager.kernels.indexing import range_size  # where it is loaded, ops run at once
+    from twofold.runtime.calls import KernelCheck
+
+    if not all(v.dtype is dtype or v.dtype.is_integer for v in values):
+        return None
+    start, limit, delta = [np.asarray(v).astype(dtype.np)[()] for v in values]
+    try:
+        return range_size(start, limit, delta)
+    except KernelCheck:
+        return None
 
 
 @public

@@ -118,7 +118,7 @@ class RaggedTensor(CompositeTensor):
     @classmethod
     def from_row_lengths(cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True
                          ) -> RaggedTensor:
-        """Rows by their lengths; see `from_row_splits`.
+        """Rows by their lengths; see `from_row_splits`. `name` has no effect.
 
         >>> import twofold as tf
         >>> tf.RaggedTensor.from_row_lengths([1, 2, 3], [2, 0, 1])
@@ -129,7 +129,7 @@ class RaggedTensor(CompositeTensor):
     @classmethod
     def from_row_starts(cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True
                         ) -> RaggedTensor:
-        """Rows by where each begins; see `from_row_splits`."""
+        """Rows by where each begins; see `from_row_splits`. `name` has no effect."""
         values = ragged_or_dense(values)
         return cls._from_row_partition(values, RowPartition.from_row_starts(row_starts, _count(values), validate),
                                        validate)
@@ -137,7 +137,7 @@ class RaggedTensor(CompositeTensor):
     @classmethod
     def from_row_limits(cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True
                         ) -> RaggedTensor:
-        """Rows by where each ends; see `from_row_splits`."""
+        """Rows by where each ends; see `from_row_splits`. `name` has no effect."""
         return cls._from_row_partition(values, RowPartition.from_row_limits(row_limits, validate), validate)
 
     @classmethod
@@ -182,7 +182,10 @@ class RaggedTensor(CompositeTensor):
     def from_nested_value_rowids(cls, flat_values: Any, nested_value_rowids: Sequence[Any],
                                  nested_nrows: Sequence[Any] | None = None, name: str | None = None,
                                  validate: bool = True) -> Any:
-        """A tensor with several ragged axes, by the rows of values at each; the outermost axis first."""
+        """A tensor with several ragged axes, by the rows of values at each; the outermost axis first.
+
+        `name` has no effect.
+        """
         _must_list(nested_value_rowids, "nested_value_rowids")
         counts = [None] * len(nested_value_rowids) if nested_nrows is None else list(nested_nrows)
         if len(counts) != len(nested_value_rowids):
@@ -197,6 +200,8 @@ class RaggedTensor(CompositeTensor):
                                validate: bool = True) -> Any:
         """A tensor with several ragged axes, by the row splits of each; the outermost axis first.
 
+        `name` has no effect.
+
         >>> import twofold as tf
         >>> tf.RaggedTensor.from_nested_row_splits([3, 1, 4], [[0, 1, 2], [0, 2, 3]])
         <tf.RaggedTensor [[[3, 1]], [[4]]]>
@@ -210,7 +215,10 @@ class RaggedTensor(CompositeTensor):
     @classmethod
     def from_nested_row_lengths(cls, flat_values: Any, nested_row_lengths: Sequence[Any], name: str | None = None,
                                 validate: bool = True) -> Any:
-        """A tensor with several ragged axes, by the row lengths of each; the outermost axis first."""
+        """A tensor with several ragged axes, by the row lengths of each; the outermost axis first.
+
+        `name` has no effect.
+        """
         _must_list(nested_row_lengths, "nested_row_lengths")
         result = flat_values
         for lengths in reversed(nested_row_lengths):
@@ -249,6 +257,8 @@ class RaggedTensor(CompositeTensor):
     @classmethod
     def from_sparse(cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = None) -> RaggedTensor:
         """The rows of a sparse tensor of rank 2, whose values stand at the beginnings of its rows.
+
+        `name` has no effect.
 
         Raises:
             InvalidArgumentError: a row has a gap. ValueError: another rank. TypeError: it is no sparse tensor.
@@ -337,23 +347,23 @@ class RaggedTensor(CompositeTensor):
         return []
 
     def nrows(self, out_type: Any = None, name: str | None = None) -> Any:
-        """The number of rows."""
+        """The number of rows. `name` has no effect."""
         return self._row_partition.nrows(None if out_type is None else tf.as_dtype(out_type))
 
     def row_starts(self, name: str | None = None) -> Any:
-        """Where rows begin in `values`."""
+        """Where rows begin in `values`. `name` has no effect."""
         return self._row_partition.row_starts()
 
     def row_limits(self, name: str | None = None) -> Any:
-        """Where rows end in `values`."""
+        """Where rows end in `values`. `name` has no effect."""
         return self._row_partition.row_limits()
 
     def value_rowids(self, name: str | None = None) -> Any:
-        """The row of each of `values`."""
+        """The row of each of `values`. `name` has no effect."""
         return self._row_partition.rowids_for(_count(self._values))
 
     def nested_value_rowids(self, name: str | None = None) -> tuple[Any, ...]:
-        """The rows of values at all ragged axes, the outermost first."""
+        """The rows of values at all ragged axes, the outermost first. `name` has no effect."""
         levels, inner = [], self
         while isinstance(inner, RaggedTensor):
             levels.append(inner.value_rowids())
@@ -383,7 +393,7 @@ class RaggedTensor(CompositeTensor):
         return self.with_values(tf.ones(shape[:axis - 1], shape.dtype) * shape[axis - 1])
 
     def nested_row_lengths(self, name: str | None = None) -> tuple[Any, ...]:
-        """The lengths of rows at all ragged axes, the outermost first."""
+        """The lengths of rows at all ragged axes, the outermost first. `name` has no effect."""
         return tuple([p.row_lengths() for p in self._nested_row_partitions])
 
     def bounding_shape(self, axis: Any = None, name: str | None = None, out_type: Any = None) -> Any:
@@ -478,7 +488,7 @@ class RaggedTensor(CompositeTensor):
         return PARTS.ask("to_tensor")(self, default_value, shape)
 
     def to_sparse(self, name: str | None = None) -> Any:
-        """A `tf.SparseTensor` with the values at their places."""
+        """A `tf.SparseTensor` with the values at their places. `name` has no effect."""
         return PARTS.ask("to_sparse")(self)
 
     def to_list(self) -> Any:

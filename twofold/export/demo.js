@@ -7,7 +7,8 @@ const SMALL_FLOATS = { float16: [5, 10], bfloat16: [8, 7] };  // bits of the exp
 const NUMBER = String.raw`(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan)`;
 const FLOAT_WORD = new RegExp(`^[+-]?${NUMBER}$`, "i");
 const COMPLEX_WORD = new RegExp(`^([+-]?${NUMBER}(?=[+-]))?([+-]?(?:${NUMBER})?)[ij]$`, "i");
-const LEAST_IMAGE = 8, MOST_IMAGE = 2048, MOST_BARS = 64, MOST_ROWS = 24, PAPER = 256;
+const LEAST_IMAGE = 8, MOST_IMAGE = 2048, OPEN_IMAGE = 64, MOST_BARS = 64, MOST_ROWS = 24, PAPER = 256;
+const MOST_WRITTEN = 100000;  // elements of a drawing that are written as text
 
 /** The bits of a 16-bit float: the nearest one, of two the even one. */
 function smallBits(x, [exponentBits, fractionBits]) {
@@ -152,18 +153,22 @@ function written(member, { data, shape }) {
 // -- images ----------------------------------------------------------------------------------------
 const isFloat = (dtype) => dtype.includes("float");
 
-/** Height, width and channels of the image that a tensor looks like; null for none. */
+/**
+ * The image that a tensor looks like; null for none: its channels, its height and width, null where any size will do,
+ * the axis of its height, and whether it is sooner one than numbers.
+ */
 function imageOf({ dtype, shape }) {
   if (!isFloat(dtype) && !(dtype in RANGES)) return null;
-  const isOne = (size) => size === 1 || typeof size === "string";
-  const isChannels = (size) => size === 1 || size === 3 || size === 4;
-  let sizes = [...shape];
-  if (sizes.length === 4 && isOne(sizes[0])) sizes = sizes.slice(1);
-  else if (sizes.length === 3 && isOne(sizes[0]) && !isChannels(sizes[2])) sizes = sizes.slice(1);
-  if (sizes.length === 2) sizes.push(1);
-  if (sizes.length !== 3 || !isChannels(sizes[2])) return null;
-  const fits = (size) => Number.isInteger(size) && size >= LEAST_IMAGE && size <= MOST_IMAGE;
-  return fits(sizes[0]) && fits(sizes[1]) ? { height: sizes[0], width: sizes[1], channels: sizes[2] } : null;
+  const isOpen = (size) => typeof size === "string", isChannels = (size) => size === 1 || size === 3 || size === 4;
+  const isOne = (size) => size === 1 || isOpen(size);
+  const flat = shape.length === 2 || (shape.length === 3 && isOne(shape[0]) && !isChannels(shape[2]));
+  const axis = shape.length === 4 || (flat && shape.length === 3) ? 1 : 0;
+  const [height, width, channels] = flat ? [...shape.slice(axis), 1] : shape.slice(axis);
+  if (shape.length < 2 || shape.length > 4 || (axis && !isOne(shape[0])) || !isChannels(channels)) return null;
+  const fits = (size) => (isOpen(size) ? !flat : size >= LEAST_IMAGE && size <= MOST_IMAGE);
+  if (!fits(height) || !fits(width)) return null;
+  const known = (size) => (isOpen(size) ? null : size), whole = !isOpen(height) && !isOpen(width);
+  return { height: known(height), width: known(width), channels, axis, likely: whole || shape.length === 4 };
 }
 
 /** What a tensor's elements are for black and for white, the likeliest first. */
@@ -174,7 +179,7 @@ function scales({ dtype }, { channels }) {
 }
 
 /** The tensor of a picture of `times` as many pixels each way, as bytes of red, green, blue and alpha. */
-function imageTensor(member, { height, width, channels }, pixels, times, [black, white]) {
+function imageTensor(member, { height, width, channels, axis }, pixels, times, [black, white]) {
   const data = new globalThis[member.array](height * width * channels), row = width * times * 4;
   for (let y = 0, at = 0; y < height; y++) for (let x = 0; x < width; x++) {
     const sums = [0, 0, 0, 0];
@@ -190,7 +195,9 @@ function imageTensor(member, { height, width, channels }, pixels, times, [black,
       else data[at++] = member.array.startsWith("Big") ? BigInt(Math.round(value)) : Math.round(value);
     }
   }
-  return { data, shape: member.shape.map((size) => (typeof size === "string" ? 1 : size)) };
+  const shape = member.shape.map((size) => (typeof size === "string" ? 1 : size));
+  [shape[axis], shape[axis + 1]] = [height, width];
+  return { data, shape };
 }
 
 // -- elements --------------------------------------------------------------------------------------
@@ -212,17 +219,19 @@ function control(member, changed) {
   const id = `input-${++ids}`, image = imageOf(member);
   const label = el("h3", { id: `${id}-name` }, spoken(member.name), " ", el("span", { class: "kind" }, kindOf(member)));
   const wrong = el("p", { class: "wrong", id: `${id}-wrong` });
-  const ways = [...(image ? [drawing(member, image, id, changed)] : []), entry(member, id, changed)];
+  const numbers = entry(member, id, changed), paper = image ? drawing(member, image, id, changed) : null;
+  const ways = !paper ? [numbers] : image.likely ? [paper, numbers] : [numbers, paper];
   let way = ways[0];
   const part = el("div", { class: "part", role: "group", "aria-labelledby": `${id}-name` }, label);
   if (ways.length > 1) {
     ways[1].element.hidden = true;
     const choice = el("select", { "aria-label": `How to give ${spoken(member.name)}`, change: () => {
-      if (choice.selectedIndex === 1) ways[1].take(ways[0].tensor());
       way = ways[choice.selectedIndex];
+      const drawn = way === numbers ? paper.tensor() : null;
+      if (drawn && drawn.data.length <= MOST_WRITTEN) numbers.take(drawn);
       ways.forEach((each) => { each.element.hidden = each !== way; });
       changed();
-    } }, el("option", {}, "Draw, or choose a picture"), el("option", {}, "Enter numbers"));
+    } }, ...ways.map((each) => el("option", {}, each === paper ? "Draw, or choose a picture" : "Enter numbers")));
     part.append(choice);
   }
   part.append(...ways.map((each) => each.element), wrong);
@@ -279,41 +288,60 @@ function entry(member, id, changed) {
     take(tensor) { field.value = written(member, tensor); } };
 }
 
-/** Paper to draw on with a mouse, a pen or a finger, or to put a picture on. */
+/** Paper to draw on with a mouse, a pen or a finger, or to put a picture on, which says the sizes that are open. */
 function drawing(member, image, id, changed) {
-  const times = Math.max(1, Math.ceil(PAPER / Math.max(image.height, image.width)));
-  const paper = el("canvas", { class: "paper", role: "img", width: image.width * times,
-    height: image.height * times, "aria-label": `${spoken(member.name)}: draw here` });
+  const paper = el("canvas", { class: "paper", role: "img", "aria-label": `${spoken(member.name)}: draw here` });
   const pen = paper.getContext("2d", { willReadFrequently: true });
-  const options = scales(member, image);
+  const options = scales(member, image), size = { ...image };
+  let times = 1;
   const scale = el("select", { change: changed }, ...options.map(([black, white]) =>
     el("option", {}, `black ${black}, white ${white}`)));
-  const width = el("input", { type: "range", min: 1, max: 25, value: 10, "aria-label": "Width of the pen" });
+  const thick = el("input", { type: "range", min: 1, max: 25, value: 10, "aria-label": "Width of the pen" });
   const color = el("input", { type: "color", value: "#000000", "aria-label": "Color of the pen" });
-  const file = el("input", { type: "file", accept: "image/*", hidden: "", change: async () => {
-    if (!file.files.length) return;
-    const picture = await createImageBitmap(file.files[0]);
-    clear();
-    const by = Math.min(paper.width / picture.width, paper.height / picture.height);
-    const [w, h] = [picture.width * by, picture.height * by];
-    pen.drawImage(picture, (paper.width - w) / 2, (paper.height - h) / 2, w, h);
-    file.value = "";
-    changed();
-  } });
   const clear = () => {
     pen.fillStyle = "#ffffff";
     pen.fillRect(0, 0, paper.width, paper.height);
   };
+  const lay = (height, width) => {  // new paper; what is known of its sizes stays
+    Object.assign(size, { height: image.height ?? height, width: image.width ?? width });
+    times = Math.max(1, Math.ceil(PAPER / Math.max(size.height, size.width)));
+    [paper.width, paper.height] = [size.width * times, size.height * times];
+    lengths.forEach(([name, field]) => { field.value = size[name]; });
+    clear();
+  };
+  const put = (picture) => {  // as large as fits, in the middle
+    const by = Math.min(paper.width / picture.width, paper.height / picture.height);
+    const [w, h] = [picture.width * by, picture.height * by];
+    pen.imageSmoothingEnabled = by !== times;  // pixels of the picture that are those of the tensor stay as they are
+    pen.drawImage(picture, (paper.width - w) / 2, (paper.height - h) / 2, w, h);
+    changed();
+  };
+  const lengths = ["height", "width"].filter((name) => image[name] === null).map((name) => [name, el("input", {
+    type: "number", min: 1, max: MOST_IMAGE, "aria-label": `${name} in pixels`, change: async () => {
+      const drawn = await createImageBitmap(paper), wanted = Object.fromEntries(lengths.map(([each, { value }]) =>
+        [each, Math.min(Math.max(Math.round(Number(value)) || 1, 1), MOST_IMAGE)]));
+      lay(wanted.height, wanted.width);
+      put(drawn);
+    } })]);
+  const file = el("input", { type: "file", accept: "image/*", hidden: "", change: async () => {
+    if (!file.files.length) return;
+    const picture = await createImageBitmap(file.files[0]);
+    const by = Math.min(1, MOST_IMAGE / Math.max(picture.height, picture.width));
+    lay(...[picture.height, picture.width].map((each) => Math.max(1, Math.round(each * by))));
+    file.value = "";
+    put(picture);
+  } });
   strokes(paper, pen, (ink) => {
     ink.strokeStyle = color.value;
-    ink.lineWidth = Math.max(paper.width, paper.height) * width.valueAsNumber / 100;
+    ink.lineWidth = Math.max(paper.width, paper.height) * thick.valueAsNumber / 100;
   }, changed);
-  clear();
+  lay(OPEN_IMAGE, OPEN_IMAGE);
   const tools = el("div", { class: "tools" },
     el("button", { type: "button", click: () => { clear(); changed(); } }, "Clear"),
     el("button", { type: "button", click: () => file.click() }, "Picture\u2026"), file,
-    el("label", {}, "Pen", width), ...(image.channels > 1 ? [color] : []), el("label", {}, "Values", scale));
-  return { element: el("div", {}, paper, tools), focus: paper, tensor: () => imageTensor(member, image,
+    el("label", {}, "Pen", thick), ...(image.channels > 1 ? [color] : []), el("label", {}, "Values", scale),
+    ...lengths.map(([name, field]) => el("label", {}, name === "height" ? "Height" : "Width", field)));
+  return { element: el("div", {}, paper, tools), focus: paper, tensor: () => imageTensor(member, size,
     pen.getImageData(0, 0, paper.width, paper.height).data, times, options[scale.selectedIndex]) };
 }
 

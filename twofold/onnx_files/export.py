@@ -6,6 +6,7 @@ run and compared `export_checks.py`. Nothing is written before all of that has g
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ from .package import onnx_package
 
 __all__ = ["onnx", "OnnxFile", "OPSETS", "DEFAULT_OPSET"]
 
+_LOG = logging.getLogger("twofold.onnx")
 OPSETS = range(18, 29)
 DEFAULT_OPSET = 26  # the newest with operators that are used here, all of which onnxruntime knows
 _LARGE = 2_000_000_000  # bytes of weights from which on they get a file of their own: a message has at most 2 GiB
@@ -75,6 +77,9 @@ def onnx(function: Any, path: str | os.PathLike[str], opset: int = DEFAULT_OPSET
     variables are initializers under their names. A variable that the function assigns is an input, whose default is
     its value, and a result `NAME_new`: so a training step runs in a runtime for inference.
 
+    Assertions (`tf.debugging.assert_*`) have no operator and are left out; `unchecked` of the result and a line in the
+    log of "twofold.onnx" tell which.
+
     The model is then checked: by the checker of the package `onnx`, and by running it in its reference and, where that
     is installed, in onnxruntime, beside the function itself.
 
@@ -119,6 +124,9 @@ def onnx(function: Any, path: str | os.PathLike[str], opset: int = DEFAULT_OPSET
     files = _files(model, to)
     checked = {} if given is None else _checked(model, traced, given, files, to)
     replace_all(files)
+    if "unchecked" in model.notes:
+        _LOG.warning("%s: ONNX has no operator that stops a run, so that the model does not check the %s",
+                     os.fspath(to), model.notes["unchecked"])
     return OnnxFile(to, to.with_name(f"{to.name}.data") if len(files) > 1 else None, opset,
                      tuple(map(str, model.inputs)), tuple(map(str, model.outputs)), tuple(t.name for t in model.state),
                      model.operators, checked, dict(model.notes))

@@ -6,15 +6,17 @@ stands for an unknown size is bound where a value of that shape comes up (`Write
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from twofold.codegen import loop_info
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
-from twofold.ir.dims import Dim
+from twofold.ir.dims import Dim, DimLike
 from twofold.ir.errors import UnimplementedError, line_text
 from twofold.ir.graph import Construct
 
@@ -23,11 +25,16 @@ from .export_writer import NoMeaning, Ref, Writer
 
 __all__ = ["write"]
 
+_END = (1 << 63) - 1  # beyond the last element, which ONNX clamps
 _Construct = Callable[[Writer, g.Node, list[Ref]], Sequence[Ref]]
 
 
-def write(w: Writer, graph: g.Graph, inputs: Sequence[Ref]) -> list[Ref]:
+def write(w: Writer, graph: g.Graph, inputs: Sequence[Ref],
+          stand_ins: Mapping[g.Node, g.Value] | None = None) -> list[Ref]:
     """The outputs of `graph` for `inputs`.
+
+    Args:
+        stand_ins: nodes that are not written -> the value that stands for their result.
 
     Raises:
         UnimplementedError: a node has no meaning in ONNX; the error names it, the user's line, and what to do instead.
@@ -37,6 +44,9 @@ def write(w: Writer, graph: g.Graph, inputs: Sequence[Ref]) -> list[Ref]:
         w.bind(value.dims, ref)
         w.shapes[ref.name] = value.dims
     for node in graph.nodes:
+        if stand_ins and node in stand_ins:
+            values[node.outputs[0]] = values[stand_ins[node]]
+            continue
         around = w.place, w.prefix
         w.place = "" if node.loc is None else str(node.loc)
         own = next((v.name for v in node.outputs if v.name), node.op.name)
@@ -117,24 +127,68 @@ def _cond(w: Writer, node: g.Node, operands: list[Ref]) -> Sequence[Ref]:
 
 
 def _while(w: Writer, node: g.Node, operands: list[Ref]) -> Sequence[Ref]:
+    """A `Loop`. Arrays of which each round writes the next item are not carried: the loop gives all items, one behind
+    another. A runtime copies an array of which a round changes a part, as often as there are rounds.
+    """
     test, body = node.regions
     count = node.attrs["carried"]
-    rest = operands[count:]
+    given = _given(node)
     with w.frame():
         [begin] = write(w, test, operands)
     if not count:
         return ()
     turn, going = Ref(w.name(f"{w.prefix}/round"), dt.int64), Ref(w.name(f"{w.prefix}/going"), dt.bool_)
-    carried = [Ref(w.name(f"{w.prefix}/{v.name or f'carried_{n}'}"), v.dtype)
-               for n, v in enumerate(body.inputs[:count])]
-    inputs = [(turn, ()), (going, ()), *zip(carried, [v.dims for v in body.inputs], strict=False)]
+    seen = [x if n in given or n >= count else Ref(w.name(f"{w.prefix}/{v.name or f'carried_{n}'}"), v.dtype)
+            for n, (v, x) in enumerate(zip(body.inputs, operands, strict=True))]
+    carried = [n for n in range(count) if n not in given]
+    inputs = [(turn, ()), (going, ()), *[(seen[n], body.inputs[n].dims) for n in carried]]
     with w.block(f"{w.prefix}/body", inputs) as made:
-        after = write(w, body, [*carried, *rest])
+        after = write(w, body, seen, {items.writer: items.item for items in given.values()})
         with w.frame():
-            [go_on] = write(w, test, [*after, *rest])
-        results = w.own([go_on, *after])
-        made.outputs = [(results[0], ()), *zip(results[1:], [v.dims for v in body.inputs], strict=False)]
-    return w.several("Loop", [None, begin, *operands[:count]], [v.dtype for v in node.outputs], body=made)
+            [go_on] = write(w, test, [*after, *operands[count:]])
+        results = w.own([go_on, *[after[n] for n in (*carried, *given)]])
+        sizes = [(), *[body.inputs[n].dims for n in carried], *[items.item.dims for items in given.values()]]
+        made.outputs = list(zip(results, sizes, strict=True))
+    order = [*carried, *given]
+    loop = w.several("Loop", [None, begin, *[operands[n] for n in carried]], [node.outputs[n].dtype for n in order],
+                     body=made)
+    outputs = dict(zip(order, loop, strict=True))
+    for n, items in given.items():
+        outputs[n] = _array(w, operands[n], outputs[n], items.stretch, node.outputs[n].dims)
+    return [outputs[n] for n in range(count)]
+
+
+@dataclass(frozen=True)
+class _Items:
+    """What the rounds of a loop write to an array: the node that writes, the value that it writes, and the places."""
+
+    writer: g.Node
+    item: g.Value
+    stretch: loop_info.Stretch
+
+
+def _given(node: g.Node) -> dict[int, _Items]:
+    """By the number of the carried value, what rounds write to arrays item after item. The sizes of these are known
+    around the loop, and its test does not read them."""
+    test, body = node.regions
+    info, read = loop_info.analyse(node), test.uses()
+    given = {}
+    for n, stretch in info.stretches.items():
+        item = loop_info.written(info.writers[n])
+        if item is not None and test.inputs[n] not in read and \
+                node.inputs[n].dims == body.inputs[n].dims == node.outputs[n].dims:
+            given[n] = _Items(info.writers[n], info.writers[n].inputs[item.operand], stretch)
+    return given
+
+
+def _array(w: Writer, before: Ref, items: Ref, stretch: loop_info.Stretch, dims: Sequence[DimLike]) -> Ref:
+    """The array that there was before, with the items that rounds have given in their places."""
+    if not stretch.ascends:
+        items = w.op("Slice", items, w.ints([_END]), w.ints([-_END]), w.ints([0]), w.ints([-1]))
+    made = w.reshaped(items, [stretch.end - stretch.begin, *dims[1:]])
+    parts = [] if stretch.begin == 0 else [_part(w, before, w.ints([0]), w.size(stretch.begin))]
+    parts += [made, *([] if stretch.end == dims[0] else [_part(w, before, w.size(stretch.end), w.ints([_END]))])]
+    return made if len(parts) == 1 else w.op("Concat", *parts, axis=0)
 
 
 def _call(w: Writer, node: g.Node, operands: list[Ref]) -> Sequence[Ref]:
@@ -144,8 +198,6 @@ def _call(w: Writer, node: g.Node, operands: list[Ref]) -> Sequence[Ref]:
 
 
 # -- stacks of values that gradients of loops keep ------------------------------------------------------
-_END = (1 << 63) - 1
-
 
 def _push(w: Writer, node: g.Node, operands: list[Ref]) -> Sequence[Ref]:
     """What is before, the elements, what is behind; zeros come where the stack is too short."""

@@ -71,7 +71,11 @@ def range_(w: Writer, node: g.Node, start: Ref, limit: Ref, delta: Ref, *, size:
         return w.cast(w.op("Range", start, limit, delta), dtype)
     counted = dt.int64 if dtype.is_integer else dtype.compute
     numbers = w.op("Range", w.constant(0, dt.int64), w.scalar_size(size), w.constant(1, dt.int64))
-    steps = w.op("Mul", w.cast(numbers, counted), w.cast(delta, counted))
+    steps, by, first = w.cast(numbers, counted), w.value_of(delta), w.value_of(start)
+    if by is None or by != 1:
+        steps = w.op("Mul", steps, w.cast(delta, counted))
+    elif first is not None and first == 0:
+        return w.cast(steps, dtype)
     return w.cast(w.op("Add", w.cast(start, counted), steps), dtype)
 
 

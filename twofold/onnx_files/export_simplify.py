@@ -25,6 +25,7 @@ _BINARY = frozenset({"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow", "Where", "
                      "LessOrEqual", "Equal", "And", "Or"})
 _REDUCING = ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin")
 _MOVING = _UNARY | _BINARY | {"Concat", "Transpose", *_REDUCING}
+_SLICED = ("Add", "Sub", "Mul")
 _ROUNDS = 20
 
 
@@ -55,6 +56,7 @@ class _Simplifier:
             changed |= self.fold_constants()
             changed |= self.cancel()
             changed |= self.move_down()
+            changed |= self.slice_behind()
             changed |= self.drop_unused()
             changed |= self.drop_results()
             if not changed:
@@ -63,12 +65,12 @@ class _Simplifier:
         self.drop_initializers()
 
     def in_blocks(self) -> None:
-        """In the bodies of loops and branches, equal nodes are one, and unused ones none."""
+        """In the bodies of loops and branches, equal nodes are one, slices are behind, and unused nodes are none."""
         for node in self.nodes:
             for block in node.attrs.values():
                 if isinstance(block, Block):
                     inner = _Simplifier(block.nodes, {}, set(), [r.name for r, _ in block.outputs], self.shapes)
-                    while inner.merge_equal() | inner.drop_unused() | inner.drop_results():
+                    while inner.merge_equal() | inner.slice_behind() | inner.drop_unused() | inner.drop_results():
                         pass
                     inner.in_blocks()
 
@@ -258,6 +260,28 @@ class _Simplifier:
         self.nodes.insert(self.nodes.index(node), OnnxNode("Reshape", [name, shape], [along], {}, along, node.place))
         return along
 
+    def slice_behind(self) -> bool:
+        """op(slice(x), slice(y)) -> slice(op(x, y)), where several ops take other parts of the same two.
+
+        So are the gates of recurrent layers computed, in each step: a runtime takes its time for every node.
+        """
+        makers, groups = self.makers(), dict[tuple[str, ...], list[tuple[OnnxNode, list[str]]]]()
+        for node in self.nodes:
+            parts = [makers[n] for n in node.inputs if n in makers and makers[n].kind == "Slice"]
+            if node.kind not in _SLICED or len(parts) != 2 or parts[0].inputs[1:] != parts[1].inputs[1:]:
+                continue
+            x, y = [part.inputs[0] for part in parts]
+            if x in self.shapes and self.shapes[x] == self.shapes.get(y):
+                groups.setdefault((node.kind, x, y), []).append((node, parts[0].inputs[1:]))
+        several = {key: members for key, members in groups.items() if len(members) > 1}
+        for (kind, x, y), members in several.items():
+            first = members[0][0]
+            whole = self.fresh(f"{first.name}_whole")
+            self.nodes.insert(self.nodes.index(first), OnnxNode(kind, [x, y], [whole], {}, whole, first.place))
+            for node, places in members:
+                node.kind, node.inputs, node.name = "Slice", [whole, *places], self.fresh(f"{node.name}_part")
+        return bool(several)
+
     def drop_unused(self) -> bool:
         readers = self.readers()
         kept = []
@@ -273,7 +297,7 @@ class _Simplifier:
         return changed
 
     def drop_results(self) -> bool:
-        """Of branches the results that nobody reads, of loops the carried values that no other needs.
+        """Of branches the results that nobody reads, of loops those that no other needs.
 
         The passes leave them where making them may fail, as in the compiled function it must.
         """
@@ -295,8 +319,9 @@ class _Simplifier:
             for block in blocks:
                 block.outputs = [*block.outputs[:first], *[block.outputs[first + k] for k in live]]
             if node.kind == "Loop":
-                node.inputs = [*node.inputs[:2], *[node.inputs[2 + k] for k in live]]
-                blocks[0].inputs = [*blocks[0].inputs[:2], *[blocks[0].inputs[2 + k] for k in live]]
+                carried = [2 + k for k in live if 2 + k < len(node.inputs)]  # behind them comes what rounds only give
+                node.inputs = [*node.inputs[:2], *[node.inputs[k] for k in carried]]
+                blocks[0].inputs = [*blocks[0].inputs[:2], *[blocks[0].inputs[k] for k in carried]]
             changed = True
         return changed
 
@@ -322,7 +347,7 @@ def _key(node: OnnxNode) -> Any:
 
 
 def _carried(node: OnnxNode, readers: Mapping[str, int]) -> list[int]:
-    """The numbers of the values that a loop must carry: those that are read behind it, and what they need."""
+    """The numbers of the results that a loop must have: those that are read behind it, and what they need."""
     body = node.attrs["body"]
     live = {k for k, name in enumerate(node.outputs) if readers.get(name)}
     while True:
@@ -332,7 +357,7 @@ def _carried(node: OnnxNode, readers: Mapping[str, int]) -> list[int]:
                 for each in _every([inner]):
                     wanted.update(each.inputs)
                     wanted.update(r.name for b in each.attrs.values() if isinstance(b, Block) for r, _ in b.outputs)
-        more = {k for k in range(len(node.outputs)) if body.inputs[2 + k][0].name in wanted} - live
+        more = {k for k, (r, _) in enumerate(body.inputs[2:]) if r.name in wanted} - live
         if not more:
             return sorted(live)
         live |= more

@@ -1,4 +1,4 @@
-"""ONNX's `TfIdfVectorizer`: how often rows hold sequences of items that are known."""
+"""ONNX's ops on text, and `TfIdfVectorizer`: how often rows hold sequences of items that are known."""
 
 from __future__ import annotations
 
@@ -9,8 +9,40 @@ import numpy as np
 import twofold as tf
 
 from .import_table import Call, op
+from .words import padded_parts, words_left
 
 __all__: list[str] = []
+
+
+def _strings(call: Call, x: Any) -> Any:
+    if x.dtype != tf.string:
+        raise call.fail(f"it takes strings; got {x.dtype.name}")
+    return x
+
+
+@op("StringConcat", folds=False)
+def _concatenated(call: Call, x: Any, y: Any) -> Any:
+    return tf.add(_strings(call, x), _strings(call, y))
+
+
+@op("RegexFullMatch", folds=False)
+def _matched(call: Call, x: Any) -> Any:
+    return tf.strings.regex_full_match(_strings(call, x), call.need("pattern"))
+
+
+@op("StringSplit", folds=False)
+def _split(call: Call, x: Any) -> Any:
+    return tuple(padded_parts(_strings(call, x), call.attr("delimiter", ""), call.attr("maxsplit", -1)))
+
+
+@op("StringNormalizer", folds=False)
+def _normalized(call: Call, x: Any) -> Any:
+    change = call.attr("case_change_action", "NONE")
+    if change not in ("NONE", "LOWER", "UPPER"):
+        raise call.fail(f"there is no change of case {change!r}")
+    if len(x.dims) not in (1, 2) or len(x.dims) == 2 and x.dims[0] != 1:
+        raise call.fail(f"it takes strings of shape [C] or [1, C]; got {list(x.dims)}")
+    return words_left(_strings(call, x), call.attr("stopwords", []), bool(call.attr("is_case_sensitive", 0)), change)
 
 
 def _grams(call: Call) -> list[np.ndarray]:
