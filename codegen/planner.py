@@ -26,6 +26,7 @@ from . import (
     prologues,
     row_blocks,
     structured,
+    structured_draws,
     structured_products,
     structured_windows,
 )
@@ -59,6 +60,7 @@ _PARTS = 64  # maps that are run together
 
 structured.install()
 structured_products.install()
+structured_draws.install()
 structured_windows.install()
 
 

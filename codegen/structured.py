@@ -1,8 +1,8 @@
 """Lowerings of structured ops: which kernels of `codegen/kernels` a node becomes, and what they get.
 
 The kernels are those of eager execution, so results agree to the bit. Here are the ops whose kernels need no plan of
-the runtime's; windows and random draws are in `structured_windows.py`, matrix products and convolutions in
-`runtime/lowerings.py`. What a lowering may do to a plan is `placer.py`'s affair.
+the runtime's; windows are in `structured_windows.py`, random draws in `structured_draws.py`, matrix products and
+convolutions in `runtime/lowerings.py`. What a lowering may do to a plan is `placer.py`'s affair.
 """
 
 from __future__ import annotations

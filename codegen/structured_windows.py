@@ -1,4 +1,4 @@
-"""Pooling, convolution as far as backends share it, random draws and sizes inside of programs: see `placer.py`."""
+"""Pooling, convolution as far as backends share it, and sizes inside of programs: see `placer.py`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ import numpy as np
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
-from twofold.ir import math_random
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 from twofold.ir.spec import spec
 
 from . import conv_shapes
 from .backend import Backend, lowering
-from .kernels import convolution, pool, random
+from .kernels import convolution, pool
 from .kernels.windows import Geometry, geometry
 from .layout import Layout, contiguous
 from .loop import Kernel
-from .operands import Argument, Detail, Run, Work
+from .operands import Run
 from .placer import Placer
 from .units import Source
 
@@ -142,55 +141,6 @@ def depthwise(p: Placer, w: Geometry, filters: Sequence[int]) -> None:
     arguments = [out, p.at(x), p.at(y), *w.integers, multiplier]
     p.fill([out], Run(p.kernel(build, compute), arguments, total, 2 * w.taps * w.channels * multiplier))
     p.give(out)
-
-
-# -- random draws -------------------------------------------------------------------------------------
-@lowering(*[f"random_{name}" for name in math_random.DISTRIBUTIONS])
-def _fill(p: Placer) -> None:
-    dtype, size = p.out.dtype, dm.numel(p.out.dims)
-    each = math_random.per_block(dtype)
-    blocks = dm.ceil_div(size, each)
-    room = p.out if dm.decide_eq(blocks * each, size) is True else g.Value((blocks * each,), dtype)
-    kernel = p.kernel(random.fill, p.node.op.name.removeprefix("random_"), dtype)
-    p.fill([room], Run(kernel, [room, p.at(p.dense(p.operands[0]))], blocks, p.weight(kernel)))
-    p.give(room)
-
-
-@lowering("random_integers")
-def _integers(p: Placer) -> None:
-    dtype = p.out.dtype
-    state, low, high = p.dense(p.operands[0]), p.lasting(p.operands[1]), p.lasting(p.operands[2])
-    pair = Work(dt.uint64, 2)
-    ends = [p.at(low), p.at(high)]
-    bounds, kernel = p.kernel(random.bounds, dtype), p.kernel(random.integers, dtype)
-    p.fill([p.out], Run(bounds, [pair, *ends], 1, 1, Detail("bounds", ((ends[0], ()), (ends[1], ())))),
-           Run(kernel, [p.out, p.at(state), pair], dm.numel(p.out.dims), p.weight(kernel)))
-
-
-@lowering("random_gamma", "random_poisson", "random_binomial")
-def _searched(p: Placer) -> None:
-    build = {"random_gamma": random.gamma, "random_poisson": random.poisson}.get(p.node.op.name, random.binomial)
-    state, *params = p.operands
-    state, strides, operands = p.dense(state), [], []
-    for s in params:
-        alone = dm.decide_eq(dm.numel(s.layout.shape), 1) is True
-        strides.append(int(not alone))
-        operands.append(p.dense(s if alone else Source(s.base, s.layout.broadcast_to(p.out.dims))))
-    kernel = p.kernel(build, p.out.dtype, *[s.base.dtype for s in operands])
-    arguments: list[Argument] = [p.out, p.at(state), *[p.at(s) for s in operands], *strides]
-    p.fill([p.out], Run(kernel, arguments, dm.numel(p.out.dims), 8 * p.weight(kernel)))
-
-
-@lowering("random_skip")
-def _skip(p: Placer) -> None:
-    state, count = (p.dense(s) for s in p.operands)
-    p.fill([p.out], Run(random.skip(count.base.dtype), [p.out, p.at(state), p.at(count)], 1, 1))
-
-
-@lowering("random_seed_state")
-def _seeded(p: Placer) -> None:
-    seed = p.dense(p.operands[0])
-    p.fill([p.out], Run(random.seeded(seed.base.dtype, p.attrs["purpose"]), [p.out, p.at(seed)], 1, 1))
 
 
 # -- sizes --------------------------------------------------------------------------------------------

@@ -19,11 +19,12 @@ from .dtypes import DType
 from .math_trig import cos_kernel, sin_kernel
 from .scalar import Scalar, ScalarBuilder
 
-__all__ = ["philox", "block", "bits", "uniform", "normal", "truncated_normal", "per_block", "unit", "DISTRIBUTIONS"]
+__all__ = ["philox", "block", "bits", "uniform", "normal", "truncated_normal", "per_block", "unit", "DISTRIBUTIONS",
+           "MULTIPLIERS", "WEYL", "ROUNDS"]
 
-_MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
-_WEYL = 0x9E3779B9, 0xBB67AE85
-_ROUNDS = 10
+MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
+WEYL = 0x9E3779B9, 0xBB67AE85
+ROUNDS = 10
 _BELOW_MINUS_2 = 0.022750131948179207  # of a standard normal variable
 _WITHIN_2 = 0.9544997361036416
 
@@ -34,11 +35,11 @@ def philox(s: ScalarBuilder, counter: Words, key: Words) -> tuple[Scalar, ...]:
     """Four random words from a counter of four and a key of two, all uint32."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
-    for _ in range(_ROUNDS):
-        high0, low0 = s.mulhi(c0, _MULTIPLIERS[0]), c0 * _MULTIPLIERS[0]
-        high1, low1 = s.mulhi(c2, _MULTIPLIERS[1]), c2 * _MULTIPLIERS[1]
+    for _ in range(ROUNDS):
+        high0, low0 = s.mulhi(c0, MULTIPLIERS[0]), c0 * MULTIPLIERS[0]
+        high1, low1 = s.mulhi(c2, MULTIPLIERS[1]), c2 * MULTIPLIERS[1]
         c0, c1, c2, c3 = high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0
-        k0, k1 = k0 + _WEYL[0], k1 + _WEYL[1]
+        k0, k1 = k0 + WEYL[0], k1 + WEYL[1]
     return c0, c1, c2, c3
 
 

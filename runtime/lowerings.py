@@ -15,7 +15,7 @@ from twofold.codegen import conv_lines_shapes as lines
 from twofold.codegen import conv_narrow_shapes as narrow
 from twofold.codegen import conv_shapes as shapes
 from twofold.codegen import gemm_shapes as gemm
-from twofold.codegen import library, structured, structured_alone, structured_products, target
+from twofold.codegen import library, structured, structured_alone, structured_draws, structured_products, target
 from twofold.codegen.backend import lowering
 from twofold.codegen.kernels import convolution
 from twofold.codegen.kernels.windows import Geometry
@@ -38,6 +38,7 @@ __all__: list[str] = []  # importing it registers all lowerings
 structured.install()
 structured_products.install()
 structured_alone.install()
+structured_draws.install()
 convolutions.install()
 _TYPICAL = 64  # rows of a matrix of unknown size
 _FEW_PIXELS = 256  # of an image, whose product then leaves vectors unfilled, so that turning it is quicker

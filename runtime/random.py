@@ -1,11 +1,18 @@
 """The streams of random numbers that `tf.random.set_seed` governs.
 
-A stream is a Philox key and how many blocks have been taken from it. Draws without a seed of their own share one
-stream, of which each purpose reads bits of its own: its blocks are counted together, and the key is another for each
-purpose. A draw with an op seed has a stream that the global seed, the op seed and its purpose decide. Setting the
-global seed starts all of them anew. Unless it is set, the shared stream's key comes from the operating system, and
-streams of op seeds use a fixed global seed. Streams belong to the process; threads may draw at once, each from its own
-part.
+A stream is a Philox key and a counter, of which blocks have been taken. There are two kinds.
+
+A draw with seeds has TensorFlow's stream: the key is the global seed, the upper half of the counter the op's, and how
+far it has come is kept for each op. Alone, calls of a kind with the same seeds are one op; in a function each place is
+one, in each trace anew. An op without a seed of its own gets one where there is a global seed: alone from Python's
+generator under that seed, in a function by counting (`tracer/trace.py`). Without a global seed, op seeds use a fixed
+one.
+
+A draw without any seed takes a part of one shared stream, whose key comes from the operating system; each purpose reads
+bits of its own. Under a global seed that decides the key, what is drawn in Python goes on using it (`integer`).
+
+Setting the global seed starts all of them anew. Streams belong to the process; threads may draw at once, each from its
+own part.
 
 A call that is refused gives back what it drew. The latest draws are noted in order; `mark` says how many there were
 when a call began, and `give_back` undoes those that the same thread has made since. Public functions do so where an
@@ -17,6 +24,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import ctypes
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -24,25 +32,34 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from twofold.ir import math_random
+from twofold.ir import math_words
 
 from . import locks
 
-__all__ = ["set_seed", "share", "take", "turn", "integer", "named_key", "fresh_key", "mark", "give_back", "keep",
-           "refusable", "count_address", "DEFAULT_SEED"]
+__all__ = ["set_seed", "share", "take", "take_seeded", "op_seeds", "new_owner", "turn", "integer", "named_key",
+           "fresh_key", "mark", "give_back", "keep", "refusable", "count_address", "seeding", "DEFAULT_SEED"]
 
 DEFAULT_SEED = 87654321
-_WORD, _HALF = (1 << 64) - 1, (1 << 32) - 1
+_WORD = (1 << 64) - 1
 
 _lock = locks.Lock()
 _seed: int | None = None
 _shared_key: int | None = None
-_Name: TypeAlias = "tuple[str, int] | None"  # of a stream: the purpose and the op seed, or None for the shared one
+# of a stream: the purpose and the op seed, or what is drawn, both seeds and the op's place; None for the shared one
+_Name: TypeAlias = "tuple[str, int] | tuple[str, Seeds, tuple[int, ...]] | None"
+Seeds: TypeAlias = tuple[int, int]
+_LARGEST = (1 << 31) - 1  # of seeds of ops
+_OP_SEED: _Name = ("an op's seed", 0)  # what is noted of one that was drawn
 _taken: dict[_Name, int] = {}
 _turns: dict[str, int] = {}
 _NOTED = 1024  # draws; a call that has drawn more often was not refused, but failed at its work
 _notes: collections.deque[tuple[int, int, _Name, int, int]] = collections.deque(maxlen=_NOTED)
 _lost = 0  # the number of the latest draw that is no longer noted
+_drawn: Any = None  # Python's generator of op seeds, once one was asked for
+_returned: list[int] = []  # op seeds that refused calls gave back, the next one last
+_op_seeds = 0  # how many op seeds are out
+_seedings = 0  # how often the global seed was set
+_owners = itertools.count(1)
 _count = ctypes.c_int64(0)  # of all draws; native code reads it
 _kept = threading.local()  # `until`: the draws of this thread up to that number stay drawn
 
@@ -54,11 +71,80 @@ def fresh_key() -> int:
 
 def set_seed(seed: int | None) -> None:
     """Sets the global seed and starts all streams anew; None goes back to unpredictable ones."""
-    global _seed, _shared_key
+    global _seed, _shared_key, _drawn, _seedings
     with _lock:
-        _seed, _shared_key = seed, None
+        _seed, _shared_key, _drawn = seed, None, None
+        _seedings += 1
         _taken.clear()
         _notes.clear()
+        _returned.clear()
+
+
+def seeding() -> tuple[int, bool]:
+    """How often the global seed was set, and whether there is one."""
+    return _seedings, _seed is not None
+
+
+def new_owner() -> int:
+    """A number for a trace, with which the places of its draws begin."""
+    return next(_owners)
+
+
+def op_seeds(seed: int | None, count: Callable[[], int] | None = None) -> Seeds | None:
+    """The two seeds of a draw, TensorFlow's; None where there is neither a global nor an op seed.
+
+    Args:
+        seed: the op's own.
+        count: gives the op seed of a draw in a function; by default one is drawn.
+    """
+    if _seed is None:
+        return None if seed is None else (DEFAULT_SEED, seed % _LARGEST)
+    if seed is None:
+        seed = _draw_op_seed() if count is None else count()
+    seeds = _seed % _LARGEST, seed % _LARGEST
+    return (0, _LARGEST) if seeds == (0, 0) else seeds
+
+
+def _draw_op_seed() -> int:
+    global _drawn, _op_seeds
+    with _lock:
+        _op_seeds += 1
+        if _returned:
+            seed = _returned.pop()
+        else:
+            if _drawn is None:
+                import random
+                _drawn = random.Random(_seed)
+            seed = _drawn.randint(0, _LARGEST)
+        _note(_OP_SEED, seed, 0)
+    return int(seed)
+
+
+def take_seeded(blocks: int, seeds: Seeds, kind: str, place: tuple[int, ...]) -> np.ndarray:
+    """The next part of the stream of an op with seeds, as the int64 vector that draws take.
+
+    Args:
+        blocks: how many.
+        kind: what is drawn, which tells ops apart that have the same seeds; empty for an op that draws once.
+        place: where the op is in functions; empty outside of them.
+    """
+    name = (kind, seeds, place)
+    with _lock:
+        low = _taken.get(name, 0)
+        if kind:
+            _taken[name] = low + max(blocks, 0)
+            _note(name, low, max(blocks, 0))
+    counter = low + (seeds[1] << 64)
+    return np.array([counter & _WORD, counter >> 64 & _WORD, seeds[0]], np.uint64).view(np.int64)
+
+
+def _note(name: _Name, low: int, blocks: int) -> None:
+    """Remember a draw, under the lock."""
+    global _lost
+    _count.value += 1
+    if len(_notes) == _NOTED:
+        _lost = _notes[0][0]
+    _notes.append((_count.value, threading.get_ident(), name, low, blocks))
 
 
 def share(key: int) -> None:
@@ -79,21 +165,18 @@ def take(blocks: int, seed: int | None, purpose: str, mix: Callable[..., int]) -
         purpose: draws for different ones share no bits, whether they have a seed or not.
         mix: makes a key of integers.
     """
-    global _shared_key, _lost
-    name = None if seed is None else (purpose, seed)
+    global _shared_key
+    name: _Name = None if seed is None else (purpose, seed)
     with _lock:
-        if name is None:
+        if seed is None:
             if _shared_key is None:
                 _shared_key = fresh_key() if _seed is None else mix(_seed & _WORD)
             key = _shared_key ^ turn(purpose, mix)
         else:
-            key = named_key(name[1], purpose, mix)
+            key = named_key(seed, purpose, mix)
         low, blocks = _taken.get(name, 0), max(blocks, 0)  # a draw of a negative size is refused later
         _taken[name] = low + blocks
-        _count.value += 1
-        if len(_notes) == _NOTED:
-            _lost = _notes[0][0]
-        _notes.append((_count.value, threading.get_ident(), name, low, blocks))
+        _note(name, low, blocks)
     return np.array([low & _WORD, low >> 64, key], np.uint64).view(np.int64)
 
 
@@ -122,6 +205,7 @@ def give_back(since: int) -> None:
     A stream that another thread has drawn from meanwhile stays where it is, and so does everything where there were
     more draws than are noted.
     """
+    global _op_seeds
     if _count.value == since:
         return
     me, since = threading.get_ident(), max(since, getattr(_kept, "until", 0))
@@ -130,7 +214,10 @@ def give_back(since: int) -> None:
         while _lost <= since and _notes and _notes[-1][0] > since:
             note = _notes.pop()
             _, thread, name, low, blocks = note
-            if thread == me and _taken.get(name, 0) == low + blocks:
+            if thread == me and name == _OP_SEED:
+                _returned.append(low)
+                _op_seeds -= 1
+            elif thread == me and _taken.get(name, 0) == low + blocks:
                 _taken[name] = low
             elif thread != me:
                 stay.append(note)
@@ -156,34 +243,16 @@ def refusable() -> Iterator[None]:
     keep()
 
 
-class _Word(int):
-    """A uint32 with the operations of the generator."""
-
-    def __add__(self, other: int) -> _Word:
-        return _Word(int(self) + other & _HALF)
-
-    def __mul__(self, other: int) -> _Word:
-        return _Word(int(self) * other & _HALF)
-
-    def __xor__(self, other: int) -> _Word:
-        return _Word(int(self) ^ other)
-
-    def mulhi(self, other: int) -> _Word:
-        """The high half of the product."""
-        return _Word(int(self) * other >> 32)
-
-
 def integer(low: int, high: int, mix: Callable[..., int]) -> int:
-    """The next integer in [low, high) of the shared stream: what `tf.random.uniform` gives, without a kernel.
+    """The next integer in [low, high) of the shared stream, without a kernel.
 
     Args:
         mix: see `take`.
     """
     start, above, key = [int(word) & _WORD for word in take(1, None, "uniform", mix)]
-    halves = [_Word(word >> shift & _HALF) for word in (start, above, key) for shift in (0, 32)]
-    words: Any = math_random.philox(_Word, halves[:4], halves[4:])  # type: ignore[arg-type]  # numbers, not scalars
-    # The fraction of 128 bits times the span, as `codegen/kernels/random.py: integers` has it.
-    first, second = [int(words[n]) | int(words[n + 1]) << 32 for n in (0, 2)]
+    words = math_words.block(start, above, key)
+    # the fraction of 128 bits times the span, as `codegen/kernels/random.py: integers` has it
+    first, second = [words[n] | words[n + 1] << 32 for n in (0, 2)]
     return low + ((first << 64 | second) * (high - low) >> 128)
 
 

@@ -16,7 +16,9 @@ from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
 from twofold.ir import graph as g
 from twofold.ir import nest
+from twofold.ir.ops.random import placed_under
 from twofold.ir.spec import TensorSpec
+from twofold.runtime import random as streams
 
 from . import options
 from .function import Function
@@ -46,6 +48,7 @@ def restore_trace(name: str, graph: g.Graph, captures: Sequence[Captured], form:
         updates: the variables that take the outputs after those of the result.
         whole: what `Traced.whole` is, if it is another trace.
     """
+    placed_under(graph.walk(), (streams.new_owner(),))
     count = len(graph.inputs) - len(captures)
     specs = [TensorSpec(v.dims, v.dtype, v.name or None) for v in graph.inputs[:count]]
     traced = Traced(name, graph, captures, specs, result, list(updates), relaxed)

@@ -38,6 +38,7 @@ from twofold.ir.op import Op, interpreter, use_interpreter
 from twofold.ir.spec import TensorShape, spec
 from twofold.ir.types import Attrs, Spec
 from twofold.runtime import native
+from twofold.runtime import random as streams
 
 from .contents import Open, elements
 from .creation import Creation
@@ -190,6 +191,8 @@ class Trace:
         self.sources: dict[g.Value, g.Value] = {}  # for a region: the parent's values that its inputs stand for
         self.originals: dict[g.Value, Tensor] = {}  # for inputs: the tensors from outside that they stand for
         self.constructs: list[StagedConstruct] = []  # the branches and loops so far
+        self._op_seeds = itertools.count()  # of draws without a seed of their own, by TensorFlow's count for each graph
+        self._places: Iterator[tuple[int, int]] | None = None  # of the draws of a function, once there was one
         self.names_so_far: Any = None  # of values that these hand on, once a tape has asked (`tracer/naming.py`)
         self.guards: dm.GuardRecorder | None = None
         # The op whose rule runs, its operands and attributes; or the origin of a guard that a region recorded.
@@ -266,6 +269,18 @@ class Trace:
         if self.watch is not None:
             self.watch.stage(op, outputs)
         return outputs[0] if single else outputs
+
+    def next_op_seed(self) -> int:
+        """The op seed of a draw in this graph that has none of its own."""
+        return next(self._op_seeds)
+
+    def new_place(self) -> tuple[int, int]:
+        """A place for a draw of the function: no other draw of the process has it."""
+        if self.parent is not None:
+            return self.parent.new_place()
+        if self._places is None:
+            self._places = zip(itertools.repeat(streams.new_owner()), itertools.count())
+        return next(self._places)
 
     def _origin(self) -> Origin:
         """The origin of a guard that is recorded now: the op whose shape rule runs."""

@@ -15,9 +15,10 @@ from twofold.eager import convert, executing, record
 from twofold.eager.tensor import Tensor, alias, beside
 from twofold.eager.variable import Variable
 from twofold.ir import dims as dm
-from twofold.ir import errors, nest, surroundings, symbols
+from twofold.ir import errors, nest, ops, surroundings, symbols
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike, Shape
+from twofold.ir.ops.random import placed_under
 from twofold.ir.replay import bind_sizes
 from twofold.ir.spec import TensorSpec, spec
 from twofold.ir.types import Spec
@@ -303,14 +304,22 @@ class Traced:
         for value, operand in zip(self.graph.inputs, operands, strict=True):
             bind_sizes(value.dims, operand.dims, env)
         if record.active.get():
-            return self._finish(stage_graph(self.graph, operands, env))
+            return self._finish(stage_graph(self._called(outer), operands, env))
         outer.residuals.spared |= self.spared
         if self.hands_on:
-            return self._finish(stage_graph(self.graph, operands, env))
+            return self._finish(stage_graph(self._called(outer), operands, env))
         sizes = {name: env[name] for name in self.graph.symbols() if name in env}
         specs = self._specs_in(outer, sizes)
         attrs = {"name": self.name, "sizes": tuple(sorted(sizes.items(), key=lambda item: item[0]))}
-        return self._finish(outer.construct(g.CALL, operands, attrs, specs, [self.graph.copy()]))
+        return self._finish(outer.construct(g.CALL, operands, attrs, specs, [self._called(outer).copy()]))
+
+    def _called(self, outer: Trace) -> g.Graph:
+        """The graph as a call in `outer` runs it: its draws have streams of their own at each place that calls it."""
+        if not any(node.op is ops.random_op_state for node in self.graph.walk()):
+            return self.graph
+        graph = self.graph.copy()
+        placed_under(graph.walk(), outer.new_place())
+        return graph
 
     def _specs_in(self, outer: Trace, sizes: Sizes) -> list[Spec]:
         """The results of a call in `outer`, where the symbols that `sizes` has are these; others get new names.

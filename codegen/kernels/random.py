@@ -17,14 +17,14 @@ from twofold.ir.scalar import Scalar
 
 from ..loop import Cell, Kernel, LoopBuilder
 
-__all__ = ["fill", "integers", "bounds", "skip", "seeded", "BAD_BOUNDS", "gamma", "poisson", "binomial"]
+__all__ = ["Stream", "fill", "integers", "bounds", "skip", "seeded", "BAD_BOUNDS", "gamma", "poisson", "binomial"]
 
 BAD_BOUNDS = "low must be less than high."
 _ATTEMPTS = 128  # a draw is rejected less than one time in two
 _SMALL = 10.0  # means below this are searched, the others rejected from a hat
 
 
-class _Stream:
+class Stream:
     """A stream in memory: three int64, low and high part of the counter, and the key."""
 
     def __init__(self, b: LoopBuilder) -> None:
@@ -51,7 +51,7 @@ def fill(distribution: str, dtype: DType) -> Kernel:
     """
     b = LoopBuilder(f"random {distribution} {dtype.short}")
     out = b.pointer("out", dtype)
-    stream = _Stream(b)
+    stream = Stream(b)
     draw = mr.DISTRIBUTIONS[distribution]
     with b.for_(b.start, b.stop) as i:
         values = draw(b, stream.words(i), dtype)
@@ -70,7 +70,7 @@ def integers(dtype: DType) -> Kernel:
     """
     b = LoopBuilder(f"random integers {dtype.short}")
     out = b.pointer("out", dtype)
-    stream = _Stream(b)
+    stream = Stream(b)
     bounds = b.pointer("bounds", dt.uint64)
     low, span = b.load(bounds, 0), b.load(bounds, 1)
     with b.for_(b.start, b.stop) as i:
@@ -105,7 +105,7 @@ def skip(dtype: DType) -> Kernel:
     """
     b = LoopBuilder(f"random skip {dtype.short}")
     out = b.pointer("out", dt.int64)
-    stream = _Stream(b)
+    stream = Stream(b)
     blocks = b.pointer("blocks", dtype)
     with b.for_(b.start, b.stop) as i:
         count = b.cast(b.load(blocks, i), dt.int64)
@@ -143,14 +143,14 @@ def _mixed(b: LoopBuilder, z: Scalar, seed: Scalar) -> Scalar:
 
 
 def _searched(name: str, dtype: DType, params: tuple[DType, ...],
-              draw: Callable[[LoopBuilder, _Stream, Scalar, Cell, list[Scalar]], None]) -> Kernel:
+              draw: Callable[[LoopBuilder, Stream, Scalar, Cell, list[Scalar]], None]) -> Kernel:
     """A kernel that draws element by element.
 
     args: addresses of the result, of the stream, and of each parameter; each parameter's stride, 0 or 1.
     """
     b = LoopBuilder(f"random {name} {dtype.short}")
     out = b.pointer("out", dtype)
-    stream = _Stream(b)
+    stream = Stream(b)
     pointers = [b.pointer(f"param{n}", d) for n, d in enumerate(params)]
     strides = [b.integer() for _ in params]
     with b.for_(b.start, b.stop) as i:
@@ -167,7 +167,7 @@ def gamma(dtype: DType, param: DType) -> Kernel:
     return _searched("gamma", dtype, (param,), _draw_gamma)
 
 
-def _draw_gamma(b: LoopBuilder, stream: _Stream, i: Scalar, result: Cell, params: list[Scalar]) -> None:
+def _draw_gamma(b: LoopBuilder, stream: Stream, i: Scalar, result: Cell, params: list[Scalar]) -> None:
     (alpha,) = params
     small = b.lt(alpha, 1.0)
     d = b.select(small, alpha + 1.0, alpha) - 1.0 / 3.0
@@ -191,7 +191,7 @@ def poisson(dtype: DType, param: DType) -> Kernel:
     return _searched("poisson", dtype, (param,), _draw_poisson)
 
 
-def _draw_poisson(b: LoopBuilder, stream: _Stream, i: Scalar, result: Cell, params: list[Scalar]) -> None:
+def _draw_poisson(b: LoopBuilder, stream: Stream, i: Scalar, result: Cell, params: list[Scalar]) -> None:
     (mean,) = params
     with b.if_(b.and_(b.ge(mean, 0.0), b.lt(mean, _SMALL))):
         _search(b, stream.units(i)[0], b.exp(-mean), lambda k: mean / k, result)
@@ -211,7 +211,7 @@ def binomial(dtype: DType, counts: DType, probs: DType) -> Kernel:
     return _searched("binomial", dtype, (counts, probs), _draw_binomial)
 
 
-def _draw_binomial(b: LoopBuilder, stream: _Stream, i: Scalar, result: Cell, params: list[Scalar]) -> None:
+def _draw_binomial(b: LoopBuilder, stream: Stream, i: Scalar, result: Cell, params: list[Scalar]) -> None:
     count, prob = params
     turned = b.gt(prob, 0.5)
     p = b.select(turned, 1.0 - prob, prob)
@@ -245,7 +245,7 @@ def _search(b: LoopBuilder, u: Scalar, first: Scalar, ratio: Callable[[Scalar], 
     result.set(k.get())
 
 
-def _reject(b: LoopBuilder, stream: _Stream, i: Scalar, result: Cell, spread: Scalar, base: Scalar, quick: Scalar,
+def _reject(b: LoopBuilder, stream: Stream, i: Scalar, result: Cell, spread: Scalar, base: Scalar, quick: Scalar,
             slope: Scalar, log_scale: Scalar, most: Scalar, log_density: Callable[[Scalar], Scalar],
             refused: Callable[[Scalar, Scalar], Scalar] | None = None) -> None:
     """Hoermann's transformed rejection: k = floor((2 a / (0.5 - |u|) + b) u + c), with a quick way to accept."""

@@ -16,3 +16,9 @@ __all__: list[str] = []
 @register(ops.random_state)
 def _state(arrays: list[np.ndarray], outs: Outs, attrs: Attrs) -> np.ndarray:
     return streams.take(int(arrays[0]), attrs["seed"], attrs["purpose"], mix)
+
+
+@register(ops.random_op_state)
+def _op_state(arrays: list[np.ndarray], outs: Outs, attrs: Attrs) -> np.ndarray:
+    first, second = attrs["seeds"]
+    return streams.take_seeded(int(arrays[0]), (first, second), attrs["kind"], tuple(attrs["place"]))

@@ -8,27 +8,34 @@ that `tf.random.set_seed` governs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import dims as dm
 from .. import dtypes as dt
-from .. import rules
-from ..dims import Shape
+from .. import math_words, rules
+from ..dims import DimLike, Shape
 from ..dtypes import DType
 from ..errors import DTypeError
 from ..op import Op, primitive
 from ..spec import spec
 from ..types import AnyTensor, ShapeRule, Spec
 
+if TYPE_CHECKING:
+    from ..graph import Node
+
 __all__ = ["random_state", "random_skip", "random_seed_state", "random_bits", "random_uniform", "random_normal",
-           "random_truncated_normal", "random_integers", "random_gamma", "random_poisson", "random_binomial", "mix"]
+           "random_truncated_normal", "random_integers", "random_gamma", "random_poisson", "random_binomial",
+           "random_permutation", "random_place", "random_op_state", "random_cut_normal", "placed_under",
+           "LIKE_TENSORFLOW", "LIKE_TWOFOLD", "mix"]
 
 _STATE = spec((3,), dt.int64)
 _BITS = frozenset({dt.int32, dt.int64, dt.uint32, dt.uint64})
 _COUNTS = dt.FLOATING | {dt.int32, dt.int64}
 _WORD = (1 << 64) - 1
+LIKE_TWOFOLD, LIKE_TENSORFLOW = "twofold", "tensorflow"  # whose numbers a draw gives
 
 
 # -- streams ------------------------------------------------------------------------------------------
@@ -81,6 +88,36 @@ def random_state(blocks: AnyTensor, *, seed: int | None = None, purpose: str = "
     """
 
 
+def _op_infer(op: Op, blocks: Spec, *, seeds: tuple[int, int], kind: str, place: tuple[int, ...]) -> Spec:
+    rules.require_dtype(op, (blocks,), 0, {dt.int32, dt.int64})
+    rules.require_rank(op, (blocks,), 0, 0, 0)
+    return _STATE
+
+
+@primitive(infer=_op_infer, vjp=None, lower="random", traits=("random", "effect"))
+def random_op_state(blocks: AnyTensor, *, seeds: tuple[int, int], kind: str = "",
+                    place: tuple[int, ...] = ()) -> AnyTensor:
+    """The next part of the stream of an op that draws with TensorFlow's seeds.
+
+    Args:
+        blocks: int32 or int64 scalar, by how many blocks the stream moves on.
+        seeds: the global one and the op's.
+        kind: what is drawn: ops with the same seeds share a stream if it is the same. Empty for one that draws once.
+        place: where the op is in functions, whose ops have streams of their own; empty outside of them.
+    Returns:
+        A stream, int64[3].
+    Raises:
+        ShapeError: `blocks` is no scalar.
+    """
+
+
+def placed_under(nodes: Iterable[Node], place: tuple[int, ...]) -> None:
+    """Give those of `nodes` that draw with seeds places under `place`, so that they have streams of their own."""
+    for node in nodes:
+        if node.op is random_op_state:
+            node.attrs = {**node.attrs, "place": (*place, *node.attrs["place"])}
+
+
 def _skip_infer(op: Op, state: Spec, count: Spec) -> Spec:
     _require_state(op, (state, count))
     rules.require_dtype(op, (state, count), 1, {dt.int32, dt.int64})
@@ -108,26 +145,35 @@ def random_skip(state: AnyTensor, count: AnyTensor) -> AnyTensor:
     """
 
 
-def _seed_infer(op: Op, seed: Spec, *, purpose: str) -> Spec:
+def _require_like(op: Op, operands: Sequence[Spec], like: str) -> None:
+    if like not in (LIKE_TWOFOLD, LIKE_TENSORFLOW):
+        raise rules.fail(op, operands, f'like is {like!r}; expected "{LIKE_TWOFOLD}" or "{LIKE_TENSORFLOW}".')
+
+
+def _seed_infer(op: Op, seed: Spec, *, purpose: str, like: str) -> Spec:
+    _require_like(op, (seed,), like)
     rules.require_dtype(op, (seed,), 0, {dt.int32, dt.int64})
     if len(seed.dims) != 1 or not dm.require_eq(seed.dims[0], 2):
         raise rules.fail(op, (seed,), "seed must have shape [2].")
     return _STATE
 
 
-def _seed_host(seed: np.ndarray, purpose: str) -> np.ndarray:
+def _seed_host(seed: np.ndarray, purpose: str, like: str) -> np.ndarray:
+    if like == LIKE_TENSORFLOW:
+        return _state_of(*math_words.scrambled(*map(int, seed)))
     import zlib
     words = [int(v) & _WORD for v in seed] + [zlib.crc32(purpose.encode())]
     return _state_of(0, mix(*words, 1), mix(*words, 2))
 
 
 @primitive(infer=_seed_infer, vjp=None, traits=("random",), host=_seed_host)
-def random_seed_state(seed: AnyTensor, *, purpose: str = "draw") -> AnyTensor:
+def random_seed_state(seed: AnyTensor, *, purpose: str = "draw", like: str = LIKE_TWOFOLD) -> AnyTensor:
     """The stream of a stateless draw.
 
     Args:
         seed: int32 or int64 vector of two.
-        purpose: seeds made of a seed have streams apart from its draws.
+        purpose: seeds made of a seed have streams apart from its draws, where it is twofold's.
+        like: "twofold", or "tensorflow" for TensorFlow's stream.
     Returns:
         A stream, int64[3], that each bit of the seed decides.
     Raises:
@@ -137,8 +183,9 @@ def random_seed_state(seed: AnyTensor, *, purpose: str = "draw") -> AnyTensor:
 
 # -- draws without parameters -------------------------------------------------------------------------
 def _draw_infer(dtypes: Collection[DType]) -> ShapeRule:
-    def rule(op: Op, state: Spec, *, shape: Shape, dtype: DType) -> Spec:
+    def rule(op: Op, state: Spec, *, shape: Shape, dtype: DType, like: str = LIKE_TWOFOLD) -> Spec:
         _require_state(op, (state,))
+        _require_like(op, (state,), like)
         _require_choice(op, (state,), dtype, dtypes)
         return spec(_sizes(op, (state,), shape), dtype)
     return rule
@@ -169,26 +216,31 @@ def random_bits(state: AnyTensor, *, shape: Shape, dtype: DType = dt.uint32) -> 
 
 
 @primitive(infer=_draw_infer(dt.FLOATING), vjp=None, lower="random", traits=("random", "total"))
-def random_uniform(state: AnyTensor, *, shape: Shape, dtype: DType = dt.float32) -> AnyTensor:
-    """Numbers uniform in [0, 1): multiples of 2**-24, of 2**-53 (float64), 2**-11 (float16) or 2**-8 (bfloat16).
+def random_uniform(state: AnyTensor, *, shape: Shape, dtype: DType = dt.float32,
+                   like: str = LIKE_TWOFOLD) -> AnyTensor:
+    """Numbers uniform in [0, 1): multiples of 2**-24, of 2**-53 (float64), 2**-11 (float16) or 2**-8 (bfloat16); of
+    twice that where they are TensorFlow's.
 
     Args:
         state: a stream, int64[3].
         shape: of the result.
         dtype: a floating one.
+        like: "twofold", or "tensorflow" for TensorFlow's numbers.
     Returns:
         Tensor of `shape` and `dtype`.
     """
 
 
 @primitive(infer=_draw_infer(dt.FLOATING), vjp=None, lower="random", traits=("random", "total"))
-def random_normal(state: AnyTensor, *, shape: Shape, dtype: DType = dt.float32) -> AnyTensor:
+def random_normal(state: AnyTensor, *, shape: Shape, dtype: DType = dt.float32,
+                  like: str = LIKE_TWOFOLD) -> AnyTensor:
     """Standard normal numbers.
 
     Args:
         state: a stream, int64[3].
         shape: of the result.
         dtype: a floating one.
+        like: "twofold", or "tensorflow" for TensorFlow's numbers.
     Returns:
         Tensor of `shape` and `dtype`.
     Source: Box & Muller, "A note on the generation of random normal deviates", Ann. Math. Stat. 29 (1958).
@@ -196,22 +248,26 @@ def random_normal(state: AnyTensor, *, shape: Shape, dtype: DType = dt.float32) 
 
 
 @primitive(infer=_draw_infer(dt.FLOATING), vjp=None, lower="random", traits=("random", "total"))
-def random_truncated_normal(state: AnyTensor, *, shape: Shape, dtype: DType = dt.float32) -> AnyTensor:
-    """Standard normal numbers within two of zero, by the inverse of their distribution function.
+def random_truncated_normal(state: AnyTensor, *, shape: Shape, dtype: DType = dt.float32,
+                            like: str = LIKE_TWOFOLD) -> AnyTensor:
+    """Standard normal numbers within two of zero: by the inverse of their distribution function, or, as TensorFlow has
+    it, those of more normal numbers that are.
 
     Args:
         state: a stream, int64[3].
         shape: of the result.
         dtype: a floating one.
+        like: "twofold", or "tensorflow" for TensorFlow's numbers.
     Returns:
         Tensor of `shape` and `dtype`.
     """
 
 
 # -- draws with parameters ----------------------------------------------------------------------------
-def _integers_infer(op: Op, state: Spec, low: Spec, high: Spec, *, shape: Shape) -> Spec:
+def _integers_infer(op: Op, state: Spec, low: Spec, high: Spec, *, shape: Shape, like: str = LIKE_TWOFOLD) -> Spec:
     operands = (state, low, high)
     _require_state(op, operands)
+    _require_like(op, operands, like)
     dtype = rules.same_dtype(op, operands, (1, 2))
     rules.require_dtype(op, operands, 1, dt.INTEGER)
     rules.require_rank(op, operands, 1, 0, 0)
@@ -220,23 +276,27 @@ def _integers_infer(op: Op, state: Spec, low: Spec, high: Spec, *, shape: Shape)
 
 
 @primitive(infer=_integers_infer, vjp=None, lower="random", traits=("random",), match=(1, 2))
-def random_integers(state: AnyTensor, low: AnyTensor, high: AnyTensor, *, shape: Shape) -> AnyTensor:
+def random_integers(state: AnyTensor, low: AnyTensor, high: AnyTensor, *, shape: Shape,
+                    like: str = LIKE_TWOFOLD) -> AnyTensor:
     """Integers uniform in [low, high).
 
     Args:
         state: a stream, int64[3].
         low, high: integer scalars of one dtype.
         shape: of the result.
+        like: "twofold", or "tensorflow" for TensorFlow's numbers.
     Returns:
-        Tensor of `shape`; no number's probability is off by more than a part in 2**64 of high - low.
+        Tensor of `shape`. No number's probability is off by more than a part in 2**64 of high - low; of TensorFlow's by
+        a part in 2**32 (2**64 for 64-bit integers).
     Raises:
         InvalidArgumentError: `low` is not less than `high`.
     """
 
 
-def _param_infer(op: Op, state: Spec, *params: Spec, shape: Shape, dtype: DType) -> Spec:
+def _param_infer(op: Op, state: Spec, *params: Spec, shape: Shape, dtype: DType, like: str = LIKE_TWOFOLD) -> Spec:
     operands = (state, *params)
     _require_state(op, operands)
+    _require_like(op, operands, like)
     _require_choice(op, operands, dtype, _COUNTS)
     shape = _sizes(op, operands, shape)
     for n, param in enumerate(params, 1):
@@ -247,7 +307,8 @@ def _param_infer(op: Op, state: Spec, *params: Spec, shape: Shape, dtype: DType)
 
 
 @primitive(infer=_param_infer, vjp=None, lower="random", traits=("random",))
-def random_gamma(state: AnyTensor, alpha: AnyTensor, *, shape: Shape, dtype: DType = dt.float32) -> AnyTensor:
+def random_gamma(state: AnyTensor, alpha: AnyTensor, *, shape: Shape, dtype: DType = dt.float32,
+                 like: str = LIKE_TWOFOLD) -> AnyTensor:
     """Gamma numbers of scale 1.
 
     Args:
@@ -255,6 +316,7 @@ def random_gamma(state: AnyTensor, alpha: AnyTensor, *, shape: Shape, dtype: DTy
         alpha: floating tensor, the distribution's shape; it broadcasts to `shape`.
         shape: of the result.
         dtype: floating, of the result; numbers are made in float64.
+        like: "twofold", or "tensorflow" for TensorFlow's numbers.
     Returns:
         Tensor of `shape` and `dtype`; NaN where alpha is not positive.
     Raises:
@@ -264,7 +326,8 @@ def random_gamma(state: AnyTensor, alpha: AnyTensor, *, shape: Shape, dtype: DTy
 
 
 @primitive(infer=_param_infer, vjp=None, lower="random", traits=("random",))
-def random_poisson(state: AnyTensor, mean: AnyTensor, *, shape: Shape, dtype: DType = dt.float32) -> AnyTensor:
+def random_poisson(state: AnyTensor, mean: AnyTensor, *, shape: Shape, dtype: DType = dt.float32,
+                   like: str = LIKE_TWOFOLD) -> AnyTensor:
     """Poisson numbers.
 
     Args:
@@ -272,6 +335,7 @@ def random_poisson(state: AnyTensor, mean: AnyTensor, *, shape: Shape, dtype: DT
         mean: floating tensor that broadcasts to `shape`.
         shape: of the result.
         dtype: floating, int32 or int64, of the result.
+        like: "twofold", or "tensorflow" for TensorFlow's numbers.
     Returns:
         Tensor of `shape` and `dtype`; NaN (integers: 0) where the mean is negative or not finite.
     Raises:
@@ -283,7 +347,7 @@ def random_poisson(state: AnyTensor, mean: AnyTensor, *, shape: Shape, dtype: DT
 
 @primitive(infer=_param_infer, vjp=None, lower="random", traits=("random",))
 def random_binomial(state: AnyTensor, counts: AnyTensor, probs: AnyTensor, *, shape: Shape,
-                    dtype: DType = dt.float32) -> AnyTensor:
+                    dtype: DType = dt.float32, like: str = LIKE_TWOFOLD) -> AnyTensor:
     """Binomial numbers.
 
     Args:
@@ -292,10 +356,89 @@ def random_binomial(state: AnyTensor, counts: AnyTensor, probs: AnyTensor, *, sh
         probs: floating tensor, how likely each succeeds; it broadcasts to `shape`.
         shape: of the result.
         dtype: floating, int32 or int64, of the result.
+        like: "twofold", or "tensorflow" for TensorFlow's numbers.
     Returns:
         Tensor of `shape` and `dtype`; NaN (integers: 0) where a parameter is not valid.
     Raises:
         ShapeError: a parameter does not broadcast to `shape`.
     Source: Hoermann, "The generation of binomial random variates", J. Stat. Comput. Simul. 46 (1993), from means of 10
-        on; sequential search below.
+        on; sequential search below, where TensorFlow adds up geometric numbers.
+    """
+
+
+def _cut_infer(op: Op, state: Spec, *params: Spec, shape: Shape) -> Spec:
+    operands = (state, *params)
+    _require_state(op, operands)
+    dtype = rules.same_dtype(op, operands, (1, 2, 3, 4))
+    rules.require_dtype(op, operands, 1, {dt.float16, dt.float32, dt.float64})
+    shape = _sizes(op, operands, shape)
+    for n, param in enumerate(params, 1):
+        if not rules.broadcasts_to(param.dims, shape):
+            raise rules.fail(op, operands, f"{op.params[n]} does not broadcast to shape {shape}.")
+    return spec(shape, dtype)
+
+
+@primitive(infer=_cut_infer, vjp=None, lower="random", traits=("random",), match=(1, 2, 3, 4))
+def random_cut_normal(state: AnyTensor, mean: AnyTensor, deviation: AnyTensor, low: AnyTensor, high: AnyTensor, *,
+                      shape: Shape) -> AnyTensor:
+    """Normal numbers between bounds, TensorFlow's.
+
+    Args:
+        state: a stream, int64[3].
+        mean, deviation: of the normal distribution.
+        low, high: the bounds. All four are of one floating dtype and broadcast to `shape`.
+        shape: of the result.
+    Returns:
+        Tensor of `shape`. One thread draws it.
+    Raises:
+        InvalidArgumentError: a deviation is not positive, a lower bound not below the upper, or none of both finite.
+    Source: Robert, "Simulation of truncated normal variables", Statistics and Computing 5 (1995).
+    """
+
+
+# -- orders -------------------------------------------------------------------------------------------
+def _permutation_infer(op: Op, state: Spec, *, size: DimLike, dtype: DType) -> Spec:
+    _require_state(op, (state,))
+    _require_choice(op, (state,), dtype, {dt.int32, dt.int64})
+    return spec(_sizes(op, (state,), (size,)), dtype)
+
+
+@primitive(infer=_permutation_infer, vjp=None, lower="random", traits=("random", "total"))
+def random_permutation(state: AnyTensor, *, size: DimLike, dtype: DType = dt.int64) -> AnyTensor:
+    """The numbers 0, 1, ... size - 1 in random order, by exchanges of each with one of those that follow.
+
+    Args:
+        state: a stream, int64[3]; a word of it for each number but the last.
+        size: how many.
+        dtype: int32 or int64.
+    Returns:
+        Vector of `size` integers: TensorFlow's order.
+    Source: Fisher & Yates, "Statistical tables" (1938); Durstenfeld, "Algorithm 235: Random permutation" (1964).
+    """
+
+
+def _place_infer(op: Op, index: Spec, seed: Spec, most: Spec) -> Spec:
+    operands = (index, seed, most)
+    dtype = rules.same_dtype(op, operands, (0, 2))
+    rules.require_dtype(op, operands, 0, _BITS)
+    rules.require_dtype(op, operands, 1, _BITS)
+    if not seed.dims or not dm.require_eq(seed.dims[-1], 2):
+        raise rules.fail(op, operands, "seed must have shape [2] or [n, 2].")
+    for n, dims in ((1, seed.dims[:-1]), (2, most.dims)):
+        if not rules.broadcasts_to(dims, index.dims):
+            raise rules.fail(op, operands, f"{op.params[n]} does not broadcast to index.")
+    return spec(index.dims, dtype)
+
+
+@primitive(infer=_place_infer, vjp=None, lower="random", traits=("random",), match=(0, 2))
+def random_place(index: AnyTensor, seed: AnyTensor, most: AnyTensor) -> AnyTensor:
+    """Where indices go in an order of [0, most] that the seed decides; no order is made for it.
+
+    Args:
+        index: int32, int64, uint32 or uint64 numbers within [0, most].
+        seed: integers of 32 or 64 bits, [2] for all or [n, 2]; of each the low 32 bits.
+        most: the largest indices; they broadcast to `index`.
+    Returns:
+        Tensor like `index`, TensorFlow's places.
+    Source: the block cipher Simon with four rounds, on as many bits as `most` has, repeated until it is in range.
     """

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import twofold as tf
+from twofold.data._stream import Draws
 
 Dataset = tf.data.Dataset
 
@@ -124,3 +125,9 @@ def test_resampled_proportions(initial):
     kinds = [(int(kind), int(x)) for kind, x in data.as_numpy_iterator()]
     assert all(kind == (x % 10 == 0) for kind, x in kinds)
     assert 0.70 < np.mean([kind for kind, _ in kinds]) < 0.80
+
+
+def test_states_of_older_versions_are_refused_in_words() -> None:
+    """They hold a key where there are two seeds now, from which other orders would follow."""
+    with pytest.raises(ValueError, match="older version"):
+        Draws((1, 2)).load([5, 1, 7])

@@ -232,7 +232,7 @@ def test_random_draws(tmp_path):
         return (tf.nn.dropout(x, 0.4), tf.random.normal([7], seed=5), generator.uniform([3], maxval=9, dtype=tf.int32),
                 tf.random.stateless_truncated_normal([5], seed), tf.random.normal([3]), tf.random.truncated_normal([2]))
     library, header = exported(tmp_path, f)
-    library.new_state([(I64, (3,))] * 3, state_size(header))
+    library.new_state([(I64, (3,))] * 5, state_size(header))
     for n in range(3):
         x, seed = np.abs(numbers(9)) + 1, np.array([n, -7], I32)
         same(library.call("f", [x, seed], [(F32, 1), (F32, 1), (I32, 1), (F32, 1), (F32, 1), (F32, 1)]), f(x, seed))

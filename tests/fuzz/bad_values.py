@@ -213,7 +213,7 @@ def run_case(target: Target, call: Call, mode: str, change: Change) -> tuple[str
         else:
             kwargs[parameter] = value
     watched = variables(call)
-    before, drawn = contents(watched), dict(streams._taken)
+    before, drawn, seeds = contents(watched), dict(streams._taken), streams._op_seeds
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
@@ -227,8 +227,8 @@ def run_case(target: Target, call: Call, mode: str, change: Change) -> tuple[str
         if endless and type(error.__cause__) is MemoryError:  # NumPy's own error comes before it takes any
             kind = "memory"
         # A compiled function is the user's: what its ops drew before one of them failed stays drawn, as in Python.
-        moved = contents(watched) != before or (mode == "eager" and any(
-            streams._taken[name] != drawn.get(name, 0) for name in streams._taken))
+        moved = contents(watched) != before or (mode == "eager" and (streams._op_seeds != seeds or any(
+            streams._taken[name] != drawn.get(name, 0) for name in streams._taken)))
         kind = "state" if moved and kind in ("", "net") else kind
         return kind, f"{type(error).__name__}: {str(error)[:300]}", place
 

@@ -125,11 +125,14 @@ FAMILIES: dict[str, list[Row]] = {
         *_rows("b", "tf.where({a})"), *_rows("r", "tf.where({a} > 1)"),
     ],
     "random": [
-        *_rows("*", "tf.random.normal(tf.shape({a}))", "tf.random.uniform(tf.shape({a}), 1, 5, dtype=tf.float64)",
-               "tf.random.normal([2, 3])", "tf.random.uniform([4], maxval=7, dtype=tf.int32)",
-               "tf.random.stateless_normal(tf.shape({a}), [{int}, 2])", "tf.random.truncated_normal([3], seed={int})",
-               "tf.random.shuffle({a})"),
-        *_rows("f", "tf.nn.dropout({a}, 0.5)"),
+        # draws of ops are others in functions, as in TensorFlow: only that they happen can be compared
+        *_rows("*", "tf.cast(tf.random.normal(tf.shape({a})) < 9, tf.float32)",
+               "tf.cast(tf.random.uniform([4], 3, 4, dtype=tf.int32, seed={int}), tf.float64)",
+               "tf.random.stateless_uniform(tf.shape({a}), [{int}, 1], 1, 5, dtype=tf.float64)",
+               "tf.random.stateless_uniform([4], [1, {int}], maxval=7, dtype=tf.int32)",
+               "tf.random.stateless_normal(tf.shape({a}), [{int}, 2])",
+               "tf.random.stateless_truncated_normal([3], [{int}, 3])", "tf.random.stateless_shuffle({a}, [{int}, 4])"),
+        *_rows("f", "tf.keras.random.dropout({a}, 0.5, seed=5)"),
     ],
     "functions": [
         *_rows("f", "tf.function(lambda t: tf.tanh(t) * 2)({a})", "tf.recompute_grad(lambda t: tf.sin(t) * t)({a})",

@@ -85,7 +85,7 @@ def check_regression(printed: str, steps: int) -> None:
     actual = losses(printed)
     assert len(actual) == steps // 20 + 2 + bool(steps % 20)
     assert 60 < actual[0] < 80
-    assert all(later < earlier for earlier, later in zip(actual, actual[1:], strict=False))
+    assert all(later <= earlier for earlier, later in zip(actual, actual[1:], strict=False))  # of three digits
     assert 0.85 < actual[-1] < 1.25
     w, b = fitted(printed)
     assert abs(w - 3.05) < 0.15

@@ -302,7 +302,8 @@ def test_every_structured_op_has_a_lowering() -> None:
 
     A fresh process tells: lowerings are registered when the first program is compiled, and other tests declare ops.
     """
-    by_value = {"nonzero", "segment_sum", "segment_prod", "segment_max", "segment_min", "bincount", "random_state"}
+    by_value = {"nonzero", "segment_sum", "segment_prod", "segment_max", "segment_min", "bincount", "random_state",
+                "random_op_state"}
     program = """
 import twofold
 from twofold.runtime.cpu import cpu

@@ -184,3 +184,15 @@ def test_loaded_functions_are_decorated_again(tmp_path):
     assert tape.gradient(y, loaded.w).numpy() == 6.0
     narrow = tf.function(loaded.f, input_signature=[tf.TensorSpec([2], tf.float32)])
     assert narrow.get_concrete_function()(x).numpy().tolist() == [4.0, 8.0]
+
+
+def test_each_loaded_model_draws_from_the_beginning(tmp_path):
+    """Places of draws that were saved are not those of other traces of the process."""
+    model = tf.Module()
+    model.draw = tf.function(lambda: tf.random.uniform([2], seed=5), input_signature=[])
+    first, second = (model.draw().numpy().tolist() for _ in range(2))
+    tf.saved_model.save(model, tmp_path / "model")
+    one, other = (tf.saved_model.load(tmp_path / "model") for _ in range(2))
+    assert [one.draw().numpy().tolist() for _ in range(2)] == [first, second]
+    assert other.draw().numpy().tolist() == first
+    assert model.draw().numpy().tolist() not in (first, second)

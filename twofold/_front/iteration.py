@@ -15,10 +15,9 @@ import numpy as np
 from twofold.eager import convert
 from twofold.eager.tensor import Tensor, wrap
 from twofold.ir import dtypes as dt
-from twofold.ir import errors, nest
+from twofold.ir import errors, math_words, nest
 from twofold.ir import graph as graphs
 from twofold.ir.dims import Dim
-from twofold.ir.ops.random import mix
 from twofold.ir.spec import TensorSpec
 from twofold.runtime import devices, native
 from twofold.runtime import random as streams
@@ -33,8 +32,10 @@ from .api import public
 
 __all__ = ["StagedElements", "array_of", "arrays_of", "carried", "device_name", "dtype_of", "fold", "guarded", "handle",
            "held", "host_call", "host_effect", "is_symbolic", "nest", "on_host", "one_host_call", "prompt", "public",
-           "random_key", "run_with_captures", "sender_to", "staging", "steps", "symbolic_captures", "tensor_of",
-           "tensors_of", "user_function", "weak_finalizer"]
+           "random_fractions", "random_seeds", "random_words", "run_with_captures", "sender_to", "staging", "steps",
+           "symbolic_captures", "tensor_of", "tensors_of", "user_function", "weak_finalizer"]
+
+_WORD = (1 << 64) - 1
 
 
 # -- tensors and arrays ---------------------------------------------------------------------------
@@ -297,15 +298,22 @@ def fold(elements: StagedElements, start: Any, step: Callable[[Any, Any], Any]) 
 
 
 # -- randomness -----------------------------------------------------------------------------------
-def random_key(seed: int | None, purpose: str) -> int:
-    """A key for a stream of random numbers: by the global seed and `seed`, or unpredictable where neither is set.
+def random_seeds(seed: int | None) -> tuple[int, int]:
+    """The two seeds of a dataset that draws, TensorFlow's: by the global seed and `seed`, or unpredictable ones where
+    neither is set. Without `seed`, each call has another under a global one."""
+    trace = current()
+    seeds = streams.op_seeds(seed, None if trace is None else trace.next_op_seed)
+    return seeds or (streams.fresh_key(), streams.fresh_key())
 
-    The same seeds give the same key each time; without `seed`, each call takes another part of the shared stream.
-    """
-    if seed is not None:
-        return streams.named_key(seed, purpose, mix)
-    low, high, key = streams.take(1, None, purpose, mix).view(np.uint64).tolist()
-    return mix(key, low, high)
+
+def random_words(seeds: tuple[int, int], start: int, count: int) -> np.ndarray:
+    """The words of `count` blocks of a stream with these seeds, from number `start` on: uint32, in one row."""
+    return math_words.blocks(0, seeds[1] & _WORD, seeds[0] & _WORD, start, count).ravel()
+
+
+def random_fractions(seeds: np.ndarray) -> np.ndarray:
+    """The first float64 of the stateless draw for each of many seeds, rows of two."""
+    return math_words.first_fractions(seeds)
 
 
 # -- public classes -------------------------------------------------------------------------------

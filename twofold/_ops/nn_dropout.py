@@ -6,6 +6,7 @@ from typing import Any
 
 from twofold import random
 from twofold._front.api import ints, public, tensor
+from twofold._ops import random_draws
 from twofold.ir import dtypes as dt
 from twofold.ir import grad, ops
 from twofold.ir.errors import DTypeError, InvalidArgumentError, op_error
@@ -57,11 +58,13 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None,
             raise op_error(InvalidArgumentError, "dropout", "rate must be a scalar tensor or a number in [0, 1).",
                            [("x", x), ("rate", rate)])
         if rate == 0:
+            random_draws.pass_over(seed)  # as TensorFlow does: what follows does not depend on the rate
             return x
     ops.where.infer(ops.where, TensorSpec(noise_dims, dt.bool_), x, TensorSpec([], x.dtype))  # before anything is drawn
-    drawn_in = x.dtype if x.dtype is dt.float64 else dt.float32
-    share = tensor(rate, drawn_in) if isinstance(rate, (int, float)) else ops.cast(rate, dtype=drawn_in)
-    keep = ops.greater_equal(random.uniform(noise_dims, dtype=drawn_in, seed=seed), share)
-    scale = ops.divide(grad.scalar(1, share), ops.subtract(grad.scalar(1, share), share))
-    scaled = ops.multiply(x, ops.cast(scale, dtype=x.dtype) if scale.dtype is not x.dtype else scale)
+    if isinstance(rate, (int, float)):
+        share, scaled = tensor(rate, x.dtype), ops.multiply(x, tensor(1 / (1 - rate), x.dtype))
+    else:
+        share = ops.cast(rate, dtype=x.dtype)
+        scaled = ops.divide(x, ops.subtract(grad.scalar(1, x), share))
+    keep = ops.greater_equal(random.uniform(noise_dims, dtype=x.dtype, seed=seed), share)
     return ops.where(keep, scaled, grad.scalar(0, x))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import math
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from twofold._ops import random_draws as draws
 from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
-from twofold.ir.errors import InvalidArgumentError
-from twofold.ir.ops.random import mix
+from twofold.ir.errors import InvalidArgumentError, UnimplementedError
+from twofold.ir.math_draws import SKIP
 from twofold.runtime import locks
 from twofold.runtime import random as streams
 
@@ -23,9 +22,11 @@ from ..tracking import Trackable
 
 __all__ = ["Algorithm", "Generator", "create_rng_state", "get_global_generator", "set_global_generator"]
 
+_WORD = (1 << 64) - 1
+
 
 class Algorithm(enum.Enum):
-    """Names of algorithms. Philox4x32-10 is what every stream uses.
+    """Names of algorithms. Philox4x32-10 is what every stream uses; of ThreeFry there are states, but no draws.
 
     >>> import twofold as tf
     >>> tf.random.Algorithm.PHILOX.value
@@ -33,14 +34,23 @@ class Algorithm(enum.Enum):
     """
 
     PHILOX = 1
+    THREEFRY = 2
     AUTO_SELECT = 3
 
 
-def _require_philox(alg: Any) -> None:
-    name = alg.name if isinstance(alg, Algorithm) else alg
-    if name is None or (isinstance(name, str) and name.lower() in ("philox", "auto_select")) or name in (1, 3):
-        return
-    raise ValueError(f"alg must be 'philox' or 'auto_select'; got {alg!r}.")
+def _algorithm(alg: Any) -> Algorithm:
+    """The algorithm that a name, a number or an `Algorithm` stands for; None for Philox."""
+    if alg is None or isinstance(alg, Algorithm):
+        return alg or Algorithm.PHILOX
+    for known in Algorithm:
+        if alg in (known.name.lower(), known.value):
+            return known
+    raise ValueError(f"alg must be 'philox', 'threefry' or 'auto_select'; got {alg!r}.")
+
+
+def _size(alg: Algorithm) -> int:
+    """How many integers a state has: the counter, of two or one, and the key."""
+    return 2 if alg is Algorithm.THREEFRY else 3
 
 
 def _signed(value: int) -> int:
@@ -48,13 +58,14 @@ def _signed(value: int) -> int:
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
-def _seeded(seed: Any) -> np.ndarray:
-    """The start of a stream: counter 0, and a key made of the seed's bits, which may be more than 64."""
-    number = 0
-    for word in reversed(ints(seed, "seed", ANY)):
-        number = (number << 64) | (word % (1 << 64))
-    words = [_signed(number >> (64 * i) & ((1 << 64) - 1)) for i in range(3)]
-    return np.array([words[1], words[2], words[0]], np.int64)
+def _seeded(seed: Any, alg: Algorithm = Algorithm.PHILOX) -> np.ndarray:
+    """The start of a stream: an integer's 64-bit words, the lowest first, or integers after as many zeros as are
+    missing; of too many the first."""
+    size = _size(alg)
+    if isinstance(seed, int):
+        return np.array([_signed(seed >> 64 * n & _WORD) for n in range(size)], np.int64)
+    words = [_signed(word & _WORD) for word in ints(seed, "seed", ANY)][:size]
+    return np.array([0] * (size - len(words)) + words, np.int64)
 
 
 @public
@@ -63,18 +74,24 @@ def create_rng_state(seed: Any, alg: Any = "philox") -> np.ndarray:
 
     Args:
         seed: an integer, or up to three of them.
-        alg: "philox".
+        alg: "philox", "threefry" or "auto_select", a number or a `tf.random.Algorithm`.
     Returns:
-        int64 array of three: counter (two) and key.
+        int64 array of three: counter (two) and key; of ThreeFry of two.
     Raises:
         ValueError: there is no such algorithm.
 
     >>> import twofold as tf
     >>> tf.random.create_rng_state(7, "philox").tolist()
-    [0, 0, 7]
+    [7, 0, 0]
     """
-    _require_philox(alg)
-    return _seeded(seed)
+    return _seeded(seed, _algorithm(alg))
+
+
+def _key_counter(key: Any, counter: Any, alg: Algorithm) -> np.ndarray:
+    words, wanted = ints(counter, "counter", ANY), _size(alg) - 1
+    if len(words) != wanted:
+        raise InvalidArgumentError(f"from_key_counter: counter must have length {wanted}; got {counter!r}.")
+    return np.array([_signed(w) for w in (*words, one_int(key, "key"))], np.int64)
 
 
 @public_class
@@ -86,8 +103,8 @@ class Generator(Trackable):
 
     Args:
         copy_from: a generator whose state is copied.
-        state: int64[3], counter (two) and key.
-        alg: "philox".
+        state: int64[3], counter (two) and key; int64[2] of ThreeFry.
+        alg: "philox" (default), "threefry" or "auto_select", a number or a `tf.random.Algorithm`.
     Raises:
         ValueError: neither a generator nor a state is given, or there is no such algorithm.
 
@@ -98,28 +115,29 @@ class Generator(Trackable):
     """
 
     _saved_kind = "generator"  # what saved models call it
+    _alg: Algorithm
 
     def __init__(self, copy_from: Generator | None = None, state: Any = None, alg: Any = None):
         if copy_from is not None:
-            state = copy_from.state
+            state, alg = copy_from.state, copy_from._alg
         elif state is None:
             raise ValueError("Generator: give copy_from or state, or use from_seed and its like.")
-        _require_philox(alg)
-        value = tensor(state, dt.int64)
-        if value.dims != (3,):
-            raise InvalidArgumentError(f"Generator: state must have shape [3]; got {value.shape}.")
+        self._alg, value = _algorithm(alg), tensor(state, dt.int64)
+        if value.dims != (_size(self._alg),):
+            raise InvalidArgumentError(f"Generator: state must have shape [{_size(self._alg)}]; got {value.shape}.")
         self._state_var = Variable(value, dtype=dt.int64, trainable=False, name="StateVar")
 
     # -- making one -------------------------------------------------------------------------------
     @classmethod
     def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
         """A generator that the seed decides: an integer, or up to three of them."""
-        return cls(state=_seeded(seed), alg=alg)
+        return cls(state=_seeded(seed, _algorithm(alg)), alg=alg)
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
         """A generator with a key from the operating system's source of randomness."""
-        return cls(state=np.array([0, 0, _signed(streams.fresh_key())], np.int64), alg=alg)
+        words = [0, 0, _signed(streams.fresh_key())][-_size(_algorithm(alg)):]
+        return cls(state=np.array(words, np.int64), alg=alg)
 
     @classmethod
     def from_state(cls, state: Any, alg: Any = None) -> Generator:
@@ -129,10 +147,7 @@ class Generator(Trackable):
     @classmethod
     def from_key_counter(cls, key: Any, counter: Any, alg: Any = None) -> Generator:
         """A generator with this key (an integer) and counter (two integers, the low one first)."""
-        words = ints(counter, "counter", ANY)
-        if len(words) != 2:
-            raise InvalidArgumentError(f"from_key_counter: counter must be two integers; got {counter!r}.")
-        return cls(state=np.array([_signed(w) for w in (*words, one_int(key, "key"))], np.int64), alg=alg)
+        return cls(state=_key_counter(key, counter, _algorithm(alg)), alg=alg)
 
     # -- state ------------------------------------------------------------------------------------
     @property
@@ -143,12 +158,12 @@ class Generator(Trackable):
     @property
     def key(self) -> Any:
         """The key, an int64 scalar."""
-        return self._state_var.read_value()[2]
+        return self._state_var.read_value()[-1]
 
     @property
     def algorithm(self) -> int:
-        """The number of the algorithm: 1, Philox."""
-        return Algorithm.PHILOX.value
+        """The number of the algorithm: 1 for Philox."""
+        return int(self._alg.value)
 
     def reset(self, state: Any) -> None:
         """Takes a state that this or another generator had."""
@@ -157,15 +172,20 @@ class Generator(Trackable):
 
     def reset_from_seed(self, seed: Any) -> None:
         """Goes to the start of the stream that the seed decides."""
-        self.reset(_seeded(seed))
+        self.reset(_seeded(seed, self._alg))
 
     def reset_from_key_counter(self, key: Any, counter: Any) -> None:
         """Goes to this key and counter."""
-        self.reset(Generator.from_key_counter(key, counter).state)
+        self.reset(_key_counter(key, counter, self._alg))
 
     def skip(self, delta: Any) -> Any:
-        """Moves the stream on by `delta` blocks and returns the state before."""
-        blocks = tensor(delta, dt.int64)
+        """Moves the stream on as a draw of `delta` numbers does, and returns the state before."""
+        return self._skip(ops.multiply(tensor(delta, dt.int64), tensor(SKIP, dt.int64)))
+
+    def _skip(self, blocks: Any) -> Any:
+        if self._alg is Algorithm.THREEFRY:
+            raise UnimplementedError(None, None, "Generator: draws are Philox's; ThreeFry has states alone.")
+        blocks = tensor(blocks, dt.int64)
         before: list[Any] = []
 
         def moved(state: Any) -> Any:
@@ -178,18 +198,16 @@ class Generator(Trackable):
     def split(self, count: int = 1) -> list[Generator]:
         """`count` generators with keys drawn from this one."""
         keys = self._draw((count,), dt.int64).numpy()
-        return [Generator(state=np.array([0, 0, key], np.int64)) for key in keys]
+        return [Generator(state=np.array([0, 0, key], np.int64), alg=self._alg) for key in keys]
 
     def make_seeds(self, count: int = 1) -> Any:
         """Seeds for stateless draws: int64[2, count], a seed to a column."""
         seeds = self._draw((count,), dt.int64)
         return ops.concat(ops.expand_dims(seeds, axis=0), ops.fill(tensor(0, dt.int64), shape=(1, count)), axis=0)
 
-    def _stream(self, shape: tuple[Any, ...]) -> Any:
-        state, of = self.skip(math.prod(shape)), replica.here.get().number
-        if not of:
-            return state
-        return ops.bitwise_xor(state, tensor(np.array([0, 0, _signed(mix(of))]), dt.int64))  # a replica's own key
+    def _stream(self, blocks: Any) -> Any:
+        state, of = self._skip(blocks), replica.here.get().number
+        return state if not of else draws.replica_stream(state, of)
 
     def _draw(self, shape: tuple[Any, ...], dtype: dt.DType) -> Any:
         return draws.full_integers(self._stream, shape, dtype)
@@ -210,7 +228,12 @@ class Generator(Trackable):
 
     def uniform(self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dt.float32,
                 name: str | None = None) -> Any:
-        """Numbers uniform in [minval, maxval); see `tf.random.uniform`. `name` has no effect."""
+        """Numbers uniform in [minval, maxval); see `tf.random.uniform`. `name` has no effect.
+
+        Integers without bounds (None) are of all that the dtype has.
+        """
+        if minval is None and maxval is None and dt.as_dtype(dtype).is_integer:
+            return self._draw(shape_arg(shape), dt.as_dtype(dtype))
         return draws.uniform(self._stream, shape_arg(shape), minval, maxval, dt.as_dtype(dtype))
 
     def uniform_full_int(self, shape: Any, dtype: Any = dt.uint64, name: str | None = None) -> Any:
@@ -252,8 +275,8 @@ def set_global_generator(generator: Generator) -> None:
 
     >>> import twofold as tf
     >>> tf.random.set_global_generator(tf.random.Generator.from_seed(3))
-    >>> tf.random.get_global_generator().key.numpy().item()
-    3
+    >>> tf.random.get_global_generator().state.numpy().tolist()
+    [3, 0, 0]
     """
     global _global
     with _lock:

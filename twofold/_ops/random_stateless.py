@@ -6,16 +6,19 @@ from typing import Any
 
 from twofold._front.api import one_size, public, shape_arg, tensor
 from twofold._ops import random_draws as draws
+from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
+from twofold.ir.ops.random import LIKE_TENSORFLOW
 
-__all__ = ["fold_in", "split", "stateless_binomial", "stateless_categorical", "stateless_gamma", "stateless_normal",
-           "stateless_poisson", "stateless_shuffle", "stateless_truncated_normal", "stateless_uniform"]
+__all__ = ["fold_in", "index_shuffle", "split", "stateless_binomial", "stateless_categorical", "stateless_gamma",
+           "stateless_normal", "stateless_parameterized_truncated_normal", "stateless_poisson", "stateless_shuffle",
+           "stateless_truncated_normal", "stateless_uniform"]
 
 
-def _stream(seed: Any, kind: str = "draw") -> draws.Stream:
-    """The stream of a seed for draws of a kind, so that those of different kinds share no bits."""
-    return lambda shape: ops.random_seed_state(seed, purpose=kind)
+def _stream(seed: Any, like: str = LIKE_TENSORFLOW, kind: str = "draw") -> draws.Stream:
+    """The stream of a seed; of twofold's, draws of different kinds share no bits."""
+    return lambda blocks: ops.random_seed_state(seed, purpose=kind if like != LIKE_TENSORFLOW else "draw", like=like)
 
 
 @public
@@ -28,7 +31,8 @@ def stateless_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, 
         seed: int32 or int64 tensor of shape [2].
         mean, stddev: of the distribution; they broadcast with `shape`. Differentiable.
         dtype: a floating one.
-        name, alg: have no effect.
+        name: has no effect.
+        alg: "auto_select" and "philox" for TensorFlow's numbers, "twofold" for its own, some of which take less time.
     Returns:
         Tensor of `dtype` and of `shape`.
     Raises:
@@ -39,7 +43,8 @@ def stateless_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, 
     >>> bool(tf.reduce_all(a == tf.random.stateless_normal([3], seed=[1, 2])))
     True
     """
-    return draws.normal(_stream(seed, "normal"), shape_arg(shape), mean, stddev, dt.as_dtype(dtype))
+    like = draws.like_of(alg)
+    return draws.normal(_stream(seed, like, "normal"), shape_arg(shape), mean, stddev, dt.as_dtype(dtype), like)
 
 
 @public
@@ -52,7 +57,8 @@ def stateless_truncated_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: A
         seed: int32 or int64 tensor of shape [2].
         mean, stddev: of the normal distribution that is cut; they broadcast with `shape`. Differentiable.
         dtype: a floating one.
-        name, alg: have no effect.
+        name: has no effect.
+        alg: "auto_select" and "philox" for TensorFlow's numbers, "twofold" for its own, some of which take less time.
     Returns:
         Tensor of `dtype` and of `shape`.
     Raises:
@@ -62,7 +68,9 @@ def stateless_truncated_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: A
     >>> bool(tf.reduce_max(tf.abs(tf.random.stateless_truncated_normal([100], seed=[1, 2]))) <= 2.0)
     True
     """
-    return draws.truncated_normal(_stream(seed, "truncated_normal"), shape_arg(shape), mean, stddev, dt.as_dtype(dtype))
+    like = draws.like_of(alg)
+    stream = _stream(seed, like, "truncated_normal")
+    return draws.truncated_normal(stream, shape_arg(shape), mean, stddev, dt.as_dtype(dtype), like)
 
 
 @public
@@ -76,7 +84,8 @@ def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = None
         minval: lower bound; None, with `maxval` None, for integers of which every bit is random.
         maxval: upper bound, which does not occur; 1 for floats by default.
         dtype: floating or integer.
-        name, alg: have no effect.
+        name: has no effect.
+        alg: "auto_select" and "philox" for TensorFlow's numbers, "twofold" for its own, some of which take less time.
     Returns:
         Tensor of `dtype` and of `shape`.
     Raises:
@@ -87,13 +96,13 @@ def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = None
     >>> tf.random.stateless_uniform([], seed=[1, 2], minval=4, maxval=5, dtype=tf.int32).numpy().item()
     4
     """
-    dtype = dt.as_dtype(dtype)
+    dtype, like = dt.as_dtype(dtype), draws.like_of(alg)
     if dtype.is_integer and minval is None and maxval is None:
-        return draws.full_integers(_stream(seed, "full_integers"), shape_arg(shape), dtype)
+        return draws.full_integers(_stream(seed, like, "full_integers"), shape_arg(shape), dtype)
     if minval is None:
         raise ValueError("stateless_uniform: minval is missing.")
-    return draws.uniform(_stream(seed, "integers" if dtype.is_integer else "draw"), shape_arg(shape), minval, maxval,
-                         dtype)
+    stream = _stream(seed, like, "integers" if dtype.is_integer else "draw")
+    return draws.uniform(stream, shape_arg(shape), minval, maxval, dtype, like)
 
 
 @public
@@ -117,7 +126,7 @@ def stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any =
     [[0, 0, 0]]
     """
     count = one_size(num_samples, "num_samples")
-    return draws.categorical(_stream(seed, "categorical"), tensor(logits), count, dt.as_dtype(dtype))
+    return draws.categorical(_stream(seed), tensor(logits), count, dt.as_dtype(dtype))
 
 
 @public
@@ -137,7 +146,7 @@ def stateless_shuffle(value: Any, seed: Any, alg: Any = "auto_select", name: str
     >>> sorted(tf.random.stateless_shuffle([1, 2, 3, 4], seed=[1, 2]).numpy().tolist())
     [1, 2, 3, 4]
     """
-    return draws.shuffle(_stream(seed, "shuffle"), tensor(value))
+    return draws.shuffle(_stream(seed), tensor(value))
 
 
 @public
@@ -163,7 +172,7 @@ def stateless_gamma(shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: 
     >>> tf.random.stateless_gamma([10, 2], seed=[12, 34], alpha=[0.5, 1.5]).shape
     TensorShape([10, 2])
     """
-    return draws.gamma(_stream(seed, "gamma"), shape_arg(shape), alpha, beta, dt.as_dtype(dtype), before=False)
+    return draws.gamma(_stream(seed), shape_arg(shape), alpha, beta, dt.as_dtype(dtype), before=False)
 
 
 @public
@@ -187,7 +196,7 @@ def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = dt.int32, na
     >>> tf.random.stateless_poisson([10, 2], seed=[12, 34], lam=[5.0, 15.0]).shape
     TensorShape([10, 2])
     """
-    return draws.poisson(_stream(seed, "poisson"), shape_arg(shape), lam, dt.as_dtype(dtype), before=False)
+    return draws.poisson(_stream(seed), shape_arg(shape), lam, dt.as_dtype(dtype), before=False)
 
 
 @public
@@ -213,7 +222,34 @@ def stateless_binomial(shape: Any, seed: Any, counts: Any, probs: Any, output_dt
     >>> tf.random.stateless_binomial([3], seed=[1, 2], counts=10.0, probs=1.0).numpy().tolist()
     [10, 10, 10]
     """
-    return draws.binomial(_stream(seed, "binomial"), shape_arg(shape), counts, probs, dt.as_dtype(output_dtype))
+    return draws.binomial(_stream(seed), shape_arg(shape), counts, probs, dt.as_dtype(output_dtype))
+
+
+@public
+def stateless_parameterized_truncated_normal(shape: Any, seed: Any, means: Any = 0.0, stddevs: Any = 1.0,
+                                             minvals: Any = -2.0, maxvals: Any = 2.0, name: str | None = None) -> Any:
+    """Normally distributed numbers between bounds, that the seed decides.
+
+    Args:
+        shape: of the result; the parameters broadcast to it.
+        seed: int32 or int64 tensor of shape [2].
+        means, stddevs: of the normal distributions that are cut; floating, all parameters of one dtype.
+        minvals, maxvals: the bounds. One of the two may be infinite.
+        name: has no effect.
+    Returns:
+        Tensor of `shape`. One thread draws it, number by number.
+    Raises:
+        tf.errors.InvalidArgumentError: `seed` does not have shape [2], a parameter does not broadcast, or is not valid.
+
+    Source: Robert, "Simulation of truncated normal variables", Statistics and Computing 5 (1995).
+
+    >>> import twofold as tf
+    >>> x = tf.random.stateless_parameterized_truncated_normal([1000], [1, 2], minvals=3.0, maxvals=4.0)
+    >>> bool(tf.reduce_all((x >= 3) & (x <= 4)))
+    True
+    """
+    parameters = [tensor(x) for x in (means, stddevs, minvals, maxvals)]
+    return draws.cut_normal(_stream(seed), shape_arg(shape), *parameters)
 
 
 @public
@@ -225,18 +261,17 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Any:
         data: integer scalar.
         alg: has no effect.
     Returns:
-        Tensor like `seed`.
+        Tensor of shape [2] and the dtype of `data`: a number that the seed decides, and `data`.
     Raises:
         tf.errors.InvalidArgumentError: `seed` does not have shape [2].
 
     >>> import twofold as tf
-    >>> tf.random.fold_in([1, 2], 3).shape
-    TensorShape([2])
+    >>> tf.random.fold_in([1, 2], 3).numpy().tolist()
+    [1105988140, 3]
     """
-    seed = tensor(seed)
-    state = ops.random_seed_state(seed, purpose="fold_in")
-    state = ops.random_skip(state, ops.cast(tensor(data), dtype=dt.int64))
-    return ops.random_bits(state, shape=(2,), dtype=seed.dtype)
+    data = tensor(data)
+    first = draws.full_integers(_stream(seed), (), data.dtype)
+    return ops.concat(*[ops.expand_dims(x, axis=0) for x in (first, data)], axis=0)
 
 
 @public
@@ -253,9 +288,37 @@ def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Any:
         tf.errors.InvalidArgumentError: `seed` does not have shape [2].
 
     >>> import twofold as tf
-    >>> tf.random.split([1, 2], num=3).shape
-    TensorShape([3, 2])
+    >>> tf.random.split([1, 2], num=2).numpy().tolist()
+    [[1105988140, 1738052849], [-335576002, 370444179]]
     """
     seed = tensor(seed)
-    state = ops.random_seed_state(seed, purpose="split")
-    return ops.random_bits(state, shape=(one_size(num, "num"), 2), dtype=seed.dtype)
+    return draws.full_integers(_stream(seed), (one_size(num, "num"), 2), seed.dtype)
+
+
+@public
+def index_shuffle(index: Any, seed: Any, max_index: Any) -> Any:
+    """Where indices go in an order of `[0, max_index]` that the seed decides, without making the order.
+
+    Args:
+        index: an integer within `[0, max_index]`, or a vector of them, of 32 or 64 bits.
+        seed: int32, int64, uint32 or uint64 tensor of shape [2], or [n, 2] for a seed for each index.
+        max_index: the largest index; it broadcasts with `index`.
+    Returns:
+        Tensor like `index`: each of `[0, max_index]` once for all indices. Small ranges take long: on average
+        65536 / (max_index + 1) rounds of a cipher for an index.
+    Raises:
+        tf.errors.InvalidArgumentError: `seed` does not end in 2, or shapes do not broadcast.
+
+    Source: Black & Rogaway, "Ciphers with arbitrary finite domains" (2002), by Simon with four rounds (Beaulieu et al.,
+    2013).
+
+    >>> import twofold as tf
+    >>> tf.random.experimental.index_shuffle(tf.range(4), seed=[5, 9], max_index=3).numpy().tolist()
+    [2, 0, 1, 3]
+    """
+    index, seed = tensor(index), tensor(seed)
+    most = tensor(max_index, index.dtype)
+    dims = dm.broadcast_shapes(index.dims, dm.broadcast_shapes(most.dims, seed.dims[:-1]))
+    if len(dims) != len(index.dims) or dims != index.dims:
+        index = ops.broadcast_to(index, shape=dims)
+    return ops.random_place(index, seed, most)

@@ -14,7 +14,7 @@ from ._devices import OnDevice
 from ._node import INFINITE, UNKNOWN, Node, check, number
 from ._parallel import prefetched, room_of
 from ._sources import Slices
-from ._stream import Draws, Orders, Positions, Rows, Run, Stream
+from ._stream import Draws, Orders, Positions, Rows, Run, Seeds, Stream
 from ._structure import DatasetSpec, Form, compatible, merged
 
 __all__ = ["AssertCardinality", "Choose", "Concatenate", "IgnoreErrors", "Prefetch", "Sample", "Unique", "Zip"]
@@ -184,8 +184,7 @@ class Sample(Node):
 
     def __init__(self, count: int, weights: Any, seed: Any, renewed: bool) -> None:
         self.count, self.weights = count, weights
-        self.orders = Orders(engine.random_key(None if seed is None else number(seed, "seed"), "tf.data.sample"),
-                             renewed)
+        self.orders = Orders(engine.random_seeds(None if seed is None else number(seed, "seed")), renewed)
         self.form = Form(tf.TensorSpec([], tf.int64))
 
     def cardinality(self) -> int:
@@ -197,9 +196,12 @@ class Sample(Node):
 
 
 class _Sampled(Stream):
-    def __init__(self, node: Sample, varying: Stream | None, key: int) -> None:
+    _TOGETHER = 256  # draws that are made at once
+
+    def __init__(self, node: Sample, varying: Stream | None, seeds: Seeds) -> None:
         self.count, self.varying = node.count, varying
-        self.draws = Draws(key)
+        self.draws = Draws(seeds)
+        self.fractions, self.at, self.begun = np.empty(0), 0, self.draws.save()
         self.bounds = None if varying is not None else self._bounds(node.weights)
 
     @staticmethod
@@ -215,16 +217,27 @@ class _Sampled(Stream):
             if item is None:
                 return None
             bounds = self._bounds(item[0])
-        at = int(np.searchsorted(bounds, self.draws.next(), side="right"))
+        if self.at == len(self.fractions):
+            self._refill()
+        self.at += 1
+        at = int(np.searchsorted(bounds, self.fractions[self.at - 1], side="right"))
         return (np.array(min(at, self.count - 1), np.int64),)
 
+    def _refill(self) -> None:
+        """As TensorFlow has it, each two words are the seed of a stateless draw."""
+        self.begun, self.at = self.draws.save(), 0
+        self.fractions = engine.random_fractions(self.draws.take(2 * self._TOGETHER).reshape(-1, 2))
+
     def save(self) -> Any:
-        return [self.draws.save(), None if self.varying is None else self.varying.save()]
+        return [self.begun, self.at, None if self.varying is None else self.varying.save()]
 
     def load(self, state: Any) -> None:
-        self.draws.load(state[0])
+        begun, at, varying = state
+        self.draws.load(begun)
+        self._refill()
+        self.at = at
         if self.varying is not None:
-            self.varying.load(state[1])
+            self.varying.load(varying)
 
 
 # -- one input ------------------------------------------------------------------------------------

@@ -252,8 +252,7 @@ class Shuffle(Selection):
         self.size = number(size, "buffer_size")
         if not engine.is_symbolic(self.size):
             self._check(self.size)
-        self.orders = Orders(engine.random_key(None if seed is None else number(seed, "seed"), "tf.data.shuffle"),
-                             renewed)
+        self.orders = Orders(engine.random_seeds(None if seed is None else number(seed, "seed")), renewed)
 
     @staticmethod
     def _check(size: int) -> None:
@@ -268,34 +267,46 @@ class Shuffle(Selection):
 
 
 class _Shuffled(Stream):
-    """A buffer of items: each round it is filled up, and one of its items, drawn at random, goes out."""
+    """A buffer of items: each round it is filled up, and one of its items, drawn at random, goes out.
+
+    The order is TensorFlow's: the buffer is a ring, in which the oldest item takes the place of the one that goes.
+    """
 
     def __init__(self, input_: Stream, size: int, orders: Orders) -> None:
         self.input: Stream | None = input_
         self.again = input_
         self.size, self.orders = size, orders
-        self.buffer: list[Any] = []
-        key, self.number = orders.next()
-        self.draws = Draws(key)
+        self.buffer: list[Any] = []  # the ring, whose length stays once it was full
+        self.first, self.count = 0, 0  # the place of the oldest item, and how many there are
+        seeds, self.number = orders.next()
+        self.draws = Draws(seeds)
 
     def _fill(self) -> None:
-        buffer, size, source = self.buffer, self.size, self.input
-        while source is not None and (len(buffer) < size or size < 0):
+        size, source = self.size, self.input
+        while source is not None and (self.count < size or size < 0):
             item = source.next()
             if item is None:
                 self.input = source = None
+            elif self.count == len(self.buffer):
+                self.buffer.append(item)
+                self.count += 1
             else:
-                buffer.append(item)
+                self.buffer[(self.first + self.count) % len(self.buffer)] = item
+                self.count += 1
 
     def next(self) -> Any:
         if self.input is not None:
             self._fill()
-        buffer = self.buffer
-        if not buffer:
-            return None
-        slot = int(self.draws.next() * len(buffer))
-        item, buffer[slot] = buffer[slot], buffer[-1]
-        buffer.pop()
+        return self._out(self.draws.next() % self.count) if self.count else None
+
+    def _out(self, number: int) -> Any:
+        """The item so many places after the oldest, in whose place that one goes."""
+        buffer, first = self.buffer, self.first
+        place = (first + number) % len(buffer)
+        item, buffer[place] = buffer[place], buffer[first]
+        buffer[first] = None
+        self.first = (first + 1) % len(buffer)
+        self.count -= 1
         return item
 
     def take(self, count: int) -> Any:
@@ -305,9 +316,9 @@ class _Shuffled(Stream):
             self._fill_at_once()
             wanted = count - len(items)
             if self.input is None:
-                if not self.buffer:
+                if not self.count:
                     break
-                self._drain(min(wanted, len(self.buffer)), items)
+                items += [self._out(self.draws.next() % self.count) for _ in range(min(wanted, self.count))]
                 continue
             fresh = self.input.take(wanted)
             self._replace(fresh, items)
@@ -316,38 +327,40 @@ class _Shuffled(Stream):
         return items
 
     def _fill_at_once(self) -> None:
-        buffer = self.buffer
-        while self.input is not None and (self.size < 0 or len(buffer) < self.size):
-            wanted = self.size - len(buffer) if self.size > 0 else 1 << 16
+        while self.input is not None and (self.size < 0 or self.count < self.size):
+            if self.count < len(self.buffer):
+                self._fill()
+                continue
+            wanted = self.size - self.count if self.size > 0 else 1 << 16
             more = self.input.take(wanted)
-            buffer.extend(more)
+            self.buffer.extend(more)
+            self.count += len(more)
             if len(more) < wanted:
                 self.input = None
 
     def _replace(self, fresh: Any, drawn: list[Any]) -> None:
-        """Draw an item for each fresh one, which goes to the end of the full buffer."""
-        buffer, last = self.buffer, len(self.buffer) - 1
-        for slot, item in zip(self.draws.slots(last + 1, len(fresh)), fresh, strict=True):
-            drawn.append(buffer[slot])
-            buffer[slot] = buffer[last]
-            buffer[last] = item
-
-    def _drain(self, count: int, drawn: list[Any]) -> None:
-        buffer, draw = self.buffer, self.draws.next
-        for _ in range(count):
-            slot = int(draw() * len(buffer))
-            drawn.append(buffer[slot])
-            buffer[slot] = buffer[-1]
-            buffer.pop()
+        """Draw an item for each fresh one, which becomes the youngest of the full buffer."""
+        buffer, first, size = self.buffer, self.first, len(self.buffer)
+        for slot, item in zip(self.draws.slots(size, len(fresh)), fresh, strict=True):
+            place = first + slot
+            if place >= size:
+                place -= size
+            drawn.append(buffer[place])
+            buffer[place] = buffer[first]
+            buffer[first] = item
+            first = first + 1 if first + 1 < size else 0
+        self.first = first
 
     def save(self) -> Any:
-        return {"input": None if self.input is None else self.input.save(), "buffer": list(self.buffer),
-                "draws": self.draws.save(), "number": self.number, "key": self.orders.key}
+        items = [self.buffer[(self.first + n) % len(self.buffer)] for n in range(self.count)]
+        return {"input": None if self.input is None else self.input.save(), "buffer": items,
+                "draws": self.draws.save(), "number": self.number, "seeds": list(self.orders.seeds)}
 
     def load(self, state: Any) -> None:
         self.buffer, self.number = list(state["buffer"]), state["number"]
+        self.first, self.count = 0, len(self.buffer)
         self.draws.load(state["draws"])
-        self.orders.load([state["key"], self.number + 1])
+        self.orders.load([state.get("seeds"), self.number + 1])
         self.input = None
         if state["input"] is not None:
             self.input = self.again

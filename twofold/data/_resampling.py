@@ -34,7 +34,7 @@ class Resample(Node):
               f"target_dist must hold probabilities; got {self.target}.")
         check(self.initial is None or self.initial.shape == self.target.shape,
               f"initial_dist must have the shape of target_dist, {self.target.shape}.")
-        self.key = engine.random_key(None if seed is None else number(seed, "seed"), "tf.data.resample")
+        self.seeds = engine.random_seeds(None if seed is None else number(seed, "seed"))
         self.form = Form((self.fn.form.spec, source.form.spec))
 
     def cardinality(self) -> int:
@@ -47,7 +47,7 @@ class Resample(Node):
 class _Resampled(Stream):
     def __init__(self, node: Resample, source: Stream) -> None:
         self.node, self.input = node, source
-        self.draws = Draws(node.key)
+        self.draws = Draws(node.seeds)
         self.counts = np.ones(node.target.size) if node.initial is None else None
 
     def next(self) -> Any:
@@ -57,7 +57,7 @@ class _Resampled(Stream):
             check(0 <= at < self.node.target.size, f"class_func gave class {at}; there are {self.node.target.size}.")
             if self.counts is not None:
                 self.counts[at] += 1
-            if self.draws.next() < self._stays(at):
+            if self.draws.fraction() < self._stays(at):
                 return (kind, *item)
         return None
 

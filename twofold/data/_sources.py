@@ -12,7 +12,7 @@ from twofold._front import iteration as engine
 
 from ._listed import Listed
 from ._node import INFINITE, UNKNOWN, Node, check, number
-from ._stream import ArithmeticRows, Draws, Orders, Positions, RowItems, Rows, Run, Stream
+from ._stream import ArithmeticRows, Draws, Orders, Positions, RowItems, Rows, Run, Seeds, Stream
 from ._structure import DatasetSpec, Form, normal, row_spec, spec_of
 from ._value import is_dataset
 
@@ -182,8 +182,7 @@ class RandomNumbers(Node):
     name = "Random"
 
     def __init__(self, seed: Any, renewed: bool) -> None:
-        key = engine.random_key(None if seed is None else number(seed, "seed"), "tf.data.random")
-        self.orders = Orders(key, renewed)
+        self.orders = Orders(engine.random_seeds(None if seed is None else number(seed, "seed")), renewed)
         self.form = Form(tf.TensorSpec([], tf.int64))
 
     def cardinality(self) -> int:
@@ -194,11 +193,11 @@ class RandomNumbers(Node):
 
 
 class _Random(Stream):
-    def __init__(self, key: int) -> None:
-        self.draws = Draws(key)
+    def __init__(self, seeds: Seeds) -> None:
+        self.draws = Draws(seeds)
 
     def next(self) -> Any:
-        return (np.array(int(self.draws.next() * (1 << 32)), np.int64),)
+        return (np.array(self.draws.next(), np.int64),)
 
     def save(self) -> Any:
         return self.draws.save()

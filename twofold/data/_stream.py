@@ -9,13 +9,14 @@ A stream that an exception has left can be asked again; it goes on after what fa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from twofold._front import iteration as engine
 from twofold._front.together import locks
 
-__all__ = ["Draws", "Orders", "Positions", "RowItems", "Rows", "ArithmeticRows", "Run", "Stream"]
+__all__ = ["Draws", "Orders", "Positions", "RowItems", "Rows", "ArithmeticRows", "Run", "Seeds", "Stream"]
 
 
 class Run:
@@ -133,78 +134,105 @@ class RowItems(Stream):
         self.positions.load(state)
 
 
+Seeds: TypeAlias = tuple[int, int]
+
+
+def _seeds_of(kept: Any) -> Seeds:
+    """Seeds as a state keeps them.
+
+    Raises:
+        ValueError: an older version kept it, whose random numbers were others.
+    """
+    if not isinstance(kept, (list, tuple)) or len(kept) != 2:
+        raise ValueError("The iterator was saved by an older version, whose random orders cannot be continued; "
+                         "begin the iteration again.")
+    return int(kept[0]), int(kept[1])
+
+
 class Draws:
-    """Uniform numbers in [0, 1) by Philox, whose place can be saved.
+    """Random words of 32 bits, TensorFlow's for two seeds, whose place can be saved.
 
     Args:
-        key: of the stream.
+        seeds: of the stream.
     """
 
-    BLOCK = 512
+    BLOCK = 2048
 
-    def __init__(self, key: int) -> None:
-        self.key, self.block, self.at = key, 0, 0
-        self.numbers: list[float] = []
+    def __init__(self, seeds: Seeds) -> None:
+        self.seeds, self.block, self.at = seeds, 0, 0
+        self.words = np.empty(0, np.uint32)
 
-    def next(self) -> float:
-        """The next number."""
-        if self.at >= len(self.numbers):
-            self.refill()
+    def take(self, count: int) -> np.ndarray:
+        """The next `count` words."""
+        parts = []
+        while count > 0:
+            if self.at == len(self.words):
+                self._refill()
+            part = self.words[self.at:self.at + count]
+            self.at += len(part)
+            count -= len(part)
+            parts.append(part)
+        return parts[0] if len(parts) == 1 else np.concatenate([self.words[:0], *parts])
+
+    def next(self) -> int:
+        """The next word."""
+        if self.at == len(self.words):
+            self._refill()
         self.at += 1
-        return self.numbers[self.at - 1]
+        return int(self.words[self.at - 1])
+
+    def fraction(self) -> float:
+        """The next word as a number in [0, 1)."""
+        return self.next() / 2.0**32
 
     def slots(self, size: int, count: int) -> list[int]:
-        """`int(number * size)` for the next `count` numbers."""
-        if self.at + count <= len(self.numbers):
-            self.at += count
-            return [int(u * size) for u in self.numbers[self.at - count:self.at]]
-        return [int(self.next() * size) for _ in range(count)]
+        """The next `count` words, each as a number below `size`."""
+        return [int(slot) for slot in self.take(count) % np.uint32(size)]
 
-    def refill(self) -> None:
-        """Draw the next block of numbers."""
-        self.numbers = self._block(self.block)
+    def _refill(self) -> None:
+        self.words = self._block(self.block)
         self.block, self.at = self.block + 1, 0
 
-    def _block(self, number: int) -> list[float]:
-        bits = np.random.Philox(key=self.key, counter=number << 64)
-        return np.random.Generator(bits).random(self.BLOCK).tolist()
+    def _block(self, number: int) -> np.ndarray:
+        return engine.random_words(self.seeds, number * (self.BLOCK // 4), self.BLOCK // 4)
 
     def save(self) -> Any:
         """The state."""
-        return [self.key, self.block, self.at]
+        return [list(self.seeds), self.block, self.at]
 
     def load(self, state: Any) -> None:
         """Go on where a state was taken."""
-        self.key, self.block, self.at = state
-        self.numbers = self._block(self.block - 1) if self.block else []
+        self.seeds, self.block, self.at = _seeds_of(state[0]), state[1], state[2]
+        self.words = self._block(self.block - 1) if self.block else self.words[:0]
 
 
 class Orders:
-    """The keys of the orders that a random step goes through, one for each time that it is iterated over.
+    """The seeds of the orders that a random step goes through, two for each time that it is iterated over.
 
     The step's node holds it, so that iterations know of one another; a saved iterator holds its state.
 
     Args:
-        key: of the whole.
-        renewed: whether each iteration has a key of its own.
+        seeds: of the whole.
+        renewed: whether each iteration has seeds of its own: the next two words of the stream of `seeds`.
     """
 
-    def __init__(self, key: int, renewed: bool) -> None:
-        self.key, self.renewed, self.number = key, renewed, 0
+    def __init__(self, seeds: Seeds, renewed: bool) -> None:
+        self.seeds, self.renewed, self.number = seeds, renewed, 0
         self._lock = locks.Lock()
 
-    def next(self) -> tuple[int, int]:
-        """The key and the number of the next iteration."""
+    def next(self) -> tuple[Seeds, int]:
+        """The seeds and the number of the next iteration."""
         if not self.renewed:
-            return self.key, 0
+            return self.seeds, 0
         with self._lock:
             number, self.number = self.number, self.number + 1
-        return self.key + (number << 64), number
+        words = engine.random_words(self.seeds, number // 2, 1)[2 * (number % 2):]
+        return (int(words[0]), int(words[1])), number
 
     def save(self) -> Any:
         """The state."""
-        return [self.key, self.number]
+        return [list(self.seeds), self.number]
 
     def load(self, state: Any) -> None:
         """Continue the sequence that another process may have begun."""
-        self.key, self.number = state
+        self.seeds, self.number = _seeds_of(state[0]), state[1]

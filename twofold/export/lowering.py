@@ -2,13 +2,13 @@
 
 A range that only counts the rounds of a loop becomes an assertion about its ends. The streams of random draws that
 `tf.random.set_seed` governs become variables: they begin where they are when the library is made, and each draw moves
-them on. What only Python can do is refused, with the user's line.
+them on, each op with seeds its own. What only Python can do is refused, with the user's line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -30,13 +30,14 @@ _ENDS = "a range must lead from start towards limit, by a delta that is not 0"
 
 
 _SHARED = ""  # the purpose for which the variable of the shared stream has its key
+_Key: TypeAlias = tuple[Any, ...]  # of a stream: its seed and purpose, or what tells the draws of an op with seeds
 
 
 class Streams:
     """The streams that a library draws from, as variables."""
 
     def __init__(self) -> None:
-        self._variables: dict[tuple[int | None, str], Variable] = {}
+        self._variables: dict[_Key, Variable] = {}
 
     def lower(self, graph: g.Graph) -> list[Variable]:
         """Lets `graph` take its draws from further inputs and give the streams, moved on, as further results.
@@ -45,11 +46,11 @@ class Streams:
             The variables that stand for these inputs and, in the same order, results. Draws inside of loops and
             branches stay what they are.
         """
-        streams: dict[tuple[int | None, str], g.Value] = {}
+        streams: dict[_Key, g.Value] = {}
         for node in list(graph.nodes):
-            if isinstance(node.op, g.Construct) or node.op is not ops.random_state:
+            if node.op not in (ops.random_state, ops.random_op_state):
                 continue
-            key = self._key(node.attrs["seed"], node.attrs["purpose"])
+            key = self._key(node)
             if key not in streams:
                 spec = node.outputs[0]
                 streams[key] = graph.add_input(spec.dims, spec.dtype, self._variables[key].name)
@@ -62,18 +63,31 @@ class Streams:
         graph.outputs += list(streams.values())
         return [self._variables[key] for key in streams]
 
-    def _key(self, seed: int | None, purpose: str) -> tuple[int | None, str]:
-        key = (seed, _SHARED if seed is None else purpose)
+    def _key(self, node: g.Node) -> _Key:
+        attrs = node.attrs
+        if node.op is ops.random_op_state:
+            key: _Key = (attrs["seeds"], attrs["kind"], attrs["place"])
+        else:
+            key = (attrs["seed"], _SHARED if attrs["seed"] is None else attrs["purpose"])
         if key not in self._variables:
-            name = "random" if seed is None else f"random_{purpose}_{seed}"
-            now = runtime_random.take(0, *key, mix)
-            self._variables[key] = Variable(now, name=name, trainable=False, dtype="int64")
+            now, name = _now(node.op, key)
+            self._variables[key] = Variable(now, name=name or f"random_{len(self._variables)}", trainable=False,
+                                            dtype="int64")
         return key
+
+
+def _now(op: Any, key: _Key) -> tuple[np.ndarray, str]:
+    """Where a stream is now, and a name for its variable; none for those of ops, of which there may be many."""
+    if op is ops.random_op_state:
+        seeds, kind, place = key
+        return runtime_random.take_seeded(0, tuple(seeds), kind, tuple(place)), ""
+    seed, purpose = key
+    return runtime_random.take(0, seed, purpose, mix), "random" if seed is None else f"random_{purpose}_{seed}"
 
 
 def _read_for(stream: Any, attrs: Mapping[str, Any]) -> Any:
     """A stream as a draw reads it: of the shared one, which the library counts in one variable, its purpose's bits."""
-    if attrs["seed"] is not None:
+    if attrs.get("seed", 0) is not None:
         return stream
     turn = runtime_random.turn(_SHARED, mix) ^ runtime_random.turn(attrs["purpose"], mix)
     return ops.bitwise_xor(stream, np.array([0, 0, turn], np.uint64).view(np.int64))

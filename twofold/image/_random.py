@@ -41,7 +41,7 @@ def _flipped(image: Any, flip: Callable[[Any], Any], draw: _Draw, what: str) -> 
     x = images_of(image, what)
     if x.shape.rank == 3:
         return tf.where(draw([], 0.0, 1.0) < 0.5, flip(x), x)
-    chosen = draw([tf.shape(x)[0]], 0.0, 1.0) < 0.5
+    chosen = draw([tf.shape(x)[0]], 0.0, 1.0) > 0.5  # for one image it is the other half, as in TensorFlow
     return tf.where(tf.reshape(chosen, [-1] + [1] * (x.shape.rank - 1)), flip(x), x)
 
 

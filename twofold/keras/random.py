@@ -1,11 +1,13 @@
 """`tf.keras.random`: draws that take a seed, and `SeedGenerator`, which holds one as state.
 
-The numbers are those of `tf.random`'s stateless draws. A draw without a seed continues the stream that
-`tf.random.set_seed` governs.
+The numbers are those of `tf.random`'s stateless draws, with the seeds that Keras takes with TensorFlow. A draw without
+a seed uses a generator of the program, and what has no seed takes one from Python's `random`, as in Keras; after
+`tf.random.set_seed` that alone decides them.
 """
 
 from __future__ import annotations
 
+import random as python_random
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +17,7 @@ import twofold as tf
 from twofold._front import replica
 from twofold._front.api import describe, public
 from twofold._front.namespace import publish
+from twofold._front.together import locks
 from twofold._ops import random_draws
 from twofold.tracking import Trackable
 
@@ -26,19 +29,33 @@ __all__ = ["SeedGenerator", "beta", "binomial", "categorical", "dropout", "gamma
            "truncated_normal", "uniform"]
 
 _LARGEST_SEED = 10**9
+_MODULUS = 2**31 - 2  # Keras takes seeds by it, so that they are int32
+
+
+_seeded_all = -1  # the number of the seeding by `tf.keras.utils.set_random_seed`, the latest
+
+
+def _seed_all(seed: int) -> None:
+    """Seed `tf.random` as a part of all that is random: default seeds come from Python's `random` then."""
+    global _seeded_all
+    tf.random.set_seed(seed)
+    _seeded_all = random_draws.seeding()[0]
 
 
 def _make_default_seed() -> int:
-    """A seed from the stream that `tf.random.set_seed` governs: that of `tf.random.uniform`, without its kernels, which
-    would take longer to compile than many a model to build."""
-    return random_draws.one_integer(1, _LARGEST_SEED)
+    """A seed from Python's `random`, as in Keras, unless `tf.random.set_seed` alone was called: then from a stream that
+    it governs."""
+    times, seeded = random_draws.seeding()
+    if seeded and times != _seeded_all:
+        return random_draws.one_integer(1, _LARGEST_SEED)
+    return python_random.randint(1, _LARGEST_SEED)
 
 
 class SeedGenerator(Trackable):
     """A seed that is another at each use, kept in a variable: layers hold one, and checkpoints save it.
 
     Args:
-        seed: an integer; by default one that `tf.random.set_seed` decides.
+        seed: an integer; by default one from Python's `random`, or that `tf.random.set_seed` decides.
         name: the name of the generator.
     Raises:
         ValueError: the seed is not an integer.
@@ -54,32 +71,33 @@ class SeedGenerator(Trackable):
             raise ValueError(f"seed must be an integer or None; got {seed!r}.")
         self.name = "seed_generator" if name is None else name
         self._initial_seed = seed
-        start = _make_default_seed() if seed is None else seed % 2**32
+        start = _make_default_seed() if seed is None else seed
         with tf.init_scope():
-            self.state = tf.Variable([start, 0], dtype=tf.uint32, trainable=False, name="seed_generator_state")
+            self.state = tf.Variable([start, 0], dtype=tf.int64, trainable=False, name="seed_generator_state")
 
     def next(self, ordered: bool = True) -> Any:
-        """The seed for one draw, a uint32 tensor of two; the state moves on.
+        """The seed for one draw, an int64 tensor of two; the state moves on.
 
         Args:
-            ordered: accepted, without effect: every use moves the state on by one.
+            ordered: whether it moves on by one; else through the numbers below a million, in an order that repeats
+                none of them soon.
         """
         seed: list[Any] = []
 
         def moved(state: Any) -> Any:
             seed[:] = [state]
-            return state + tf.constant([0, 1], tf.uint32)
+            return state + tf.constant([0, 1], tf.int64) if ordered else (state + 1) * 5387 % 933199
         with replica.assigning_alike():
             self.state._change(moved)
         of = replica.here.get().number
         if not of:
             return tf.identity(seed[0])
-        return tf.bitcast(tf.random.fold_in(tf.bitcast(seed[0], tf.int32), of), tf.uint32)  # a replica's own
+        return tf.cast(tf.random.fold_in(seed[0], tf.constant(of, tf.int64)), tf.int64)  # a replica's own
 
     def take_back(self, seed: Any) -> None:
         """Undo a `next`, whose draw was refused, unless there was another since."""
         def back(state: Any) -> Any:
-            return tf.where(tf.reduce_all(state == seed + tf.constant([0, 1], tf.uint32)), seed, state)
+            return tf.where(tf.reduce_all(state == seed + tf.constant([0, 1], tf.int64)), seed, state)
         with replica.assigning_alike():
             self.state._change(back)
 
@@ -89,7 +107,7 @@ class SeedGenerator(Trackable):
 
     def load_own_variables(self, store: Any) -> None:
         """Read the state from such a mapping."""
-        self.state.assign(tf.cast(store["0"][()], tf.uint32))
+        self.state.assign(tf.cast(store["0"][()], tf.int64))
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal generator."""
@@ -101,31 +119,56 @@ class SeedGenerator(Trackable):
         return cls(**config_of(config))
 
 
+class _Shared:
+    """The generator from which draws without a seed take theirs; the next of them make a new one after a seeding."""
+
+    generator: SeedGenerator | None = None
+    made = -1  # the number of the seeding after which it was made
+    lock = locks.Lock()
+
+
+def _shared_generator() -> SeedGenerator:
+    times = random_draws.seeding()[0]
+    with _Shared.lock:
+        if _Shared.generator is None or _Shared.made != times:
+            _Shared.generator, _Shared.made = SeedGenerator(), times
+        return _Shared.generator
+
+
+def _taken(seed: Any) -> Any:
+    """The state that stands for a seed argument, two int64: of an integer that and 0, of a generator its next."""
+    if seed is None:
+        return _shared_generator().next(ordered=False)
+    if hasattr(seed, "next"):
+        return seed.next()
+    if isinstance(seed, int) and not isinstance(seed, bool):
+        return tf.constant([seed, 0], tf.int64)
+    raise ValueError(f"seed must be an integer, a SeedGenerator or None; got {seed!r}.")
+
+
+def _narrowed(state: Any) -> Any:
+    return tf.cast(tf.math.floormod(tf.cast(state, tf.int64), _MODULUS), tf.int32)
+
+
 def draw_seed(seed: Any) -> Any:
     """The two numbers from which a stateless draw starts.
 
     Args:
-        seed: an integer, a `SeedGenerator`, or None for the global stream.
+        seed: an integer, a `SeedGenerator`, or None for the program's generator.
     Raises:
         ValueError: it is something else.
     """
-    if seed is None:
-        return tf.random.uniform((2,), 0, 2**31 - 1, tf.int32)
-    if hasattr(seed, "next"):
-        return tf.cast(seed.next(), tf.int32)
-    if isinstance(seed, int) and not isinstance(seed, bool):
-        return tf.constant([seed % 2**31, seed // 2**31 % 2**31], tf.int32)
-    raise ValueError(f"seed must be an integer, a SeedGenerator or None; got {seed!r}.")
+    return _narrowed(_taken(seed))
 
 
 def _drawn(seed: Any, draw: Callable[[Any], Any]) -> Any:
     """What `draw` gives for the numbers from which it starts; a draw that is refused leaves a generator as it was."""
-    start = draw_seed(seed)
+    state = _taken(seed)
     try:
-        return draw(start)
+        return draw(_narrowed(state))
     except Exception:
         if hasattr(seed, "take_back") and not tf.inside_function():
-            seed.take_back(tf.cast(start, tf.uint32))
+            seed.take_back(state)
         raise
 
 
@@ -223,7 +266,7 @@ def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Any = None)
     """
     def draw(start: Any) -> Any:
         one = tf.random.stateless_gamma(shape, start, alpha, dtype=_dtype(dtype))
-        other = tf.random.stateless_gamma(shape, start + tf.constant([0, 12], start.dtype), beta, dtype=_dtype(dtype))
+        other = tf.random.stateless_gamma(shape, start + tf.constant(12, start.dtype), beta, dtype=_dtype(dtype))
         return one / (one + other)
     return _drawn(seed, draw)
 
@@ -249,8 +292,8 @@ def shuffle(x: Any, axis: int = 0, seed: Any = None) -> Any:
     [1, 2, 3]
     """
     x = tf.convert_to_tensor(x)
-    places = tf.range(tf.shape(x)[axis])
-    return _drawn(seed, lambda start: tf.gather(x, tf.random.stateless_shuffle(places, start), axis=axis))
+    size = tf.shape(x)[axis]
+    return _drawn(seed, lambda start: tf.gather(x, tf.argsort(tf.random.stateless_uniform([size], start)), axis=axis))
 
 
 @public
@@ -277,10 +320,12 @@ def dropout(inputs: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -
         raise TypeError(f"noise_shape must be a sequence of sizes and None; got {describe(noise_shape)}.")
     shape = sizes if noise_shape is None else [
         sizes[axis] if size is None else size for axis, size in enumerate(noise_shape)]
-    # 16-bit floats have too few values between 0 and 1 for the rate to be met
+    if rate == 0:
+        return inputs
     scaled = inputs * number(1.0 / (1.0 - rate), inputs.dtype)
     return _drawn(seed, lambda start: tf.where(
-        tf.random.stateless_uniform(shape, start) >= rate, scaled, tf.zeros((), inputs.dtype)))
+        tf.random.stateless_uniform(shape, start, dtype=inputs.dtype) >= number(rate, inputs.dtype), scaled,
+        tf.zeros((), inputs.dtype)))
 
 
 publish(__name__)

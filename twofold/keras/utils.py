@@ -19,6 +19,7 @@ from .files import get_file
 from .folders import text_dataset_from_directory
 from .images import array_to_img, image_dataset_from_directory, img_to_array, load_img, save_img
 from .progress import Progbar
+from .random import _seed_all
 from .sequences import pad_sequences, timeseries_dataset_from_array
 from .serialization import (
     CustomObjectScope,
@@ -109,7 +110,7 @@ def set_random_seed(seed: int) -> None:
         raise ValueError(f"Expected `seed` argument to be an integer. Received: seed={seed} (of type {type(seed)})")
     random.seed(seed)
     np.random.seed(seed % 2**32)
-    tf.random.set_seed(seed)
+    _seed_all(seed)
 
 
 class PyDataset:

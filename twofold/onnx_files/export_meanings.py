@@ -58,8 +58,9 @@ _without("eig", "matrix_exponential", "pinv", "qr", "self_adjoint_eig", "svd", "
          instead="compute the factors once, before the export, and capture them")
 _without("polygamma_of", why="ONNX has no operator for the derivatives of digamma of an order that is a value",
          instead="give the order as a Python number")
-_without("random_binomial", "random_bits", "random_gamma", "random_integers", "random_normal", "random_poisson",
-         "random_seed_state", "random_skip", "random_state", "random_truncated_normal", "random_uniform",
+_without("random_binomial", "random_bits", "random_cut_normal", "random_gamma", "random_integers", "random_normal",
+         "random_op_state", "random_permutation", "random_place", "random_poisson", "random_seed_state",
+         "random_skip", "random_state", "random_truncated_normal", "random_uniform",
          why="the random numbers of ONNX are others in every runtime",
          instead="draw outside of the model and hand the numbers in, or leave dropout out with training=False")
 _without("collective_all_gather", "collective_all_reduce",

@@ -166,8 +166,9 @@ class _Builder:
         return None
 
     def _generator(self, saved: SavedObject) -> Any:
-        made = Generator.from_seed(0)
-        made._state_var = self.variables[saved.children["_state_var"]]
+        state = self.variables[saved.children["_state_var"]]
+        made = Generator.from_seed(0, "threefry" if state.dims == (2,) else "philox")
+        made._state_var = state
         return made
 
     def _fill(self, made: Any, saved: SavedObject) -> None:

@@ -1,4 +1,4 @@
-"""tf.random: numbers from counter-based streams, the same for the same seed on any machine and number of threads.
+"""tf.random: TensorFlow's numbers, from counter-based streams, the same for the same seed on any number of threads.
 
 Draws such as `tf.random.normal` take the next part of a stream that `tf.random.set_seed` governs; a
 `tf.random.Generator` holds a stream of its own (`twofold/_ops/random_generator.py`); the `stateless_` forms
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._front import replica
 from twofold._front.api import one_size, public, shape_arg, tensor
 from twofold._front.namespace import publish
 from twofold._ops import random_draws as draws
@@ -28,39 +27,39 @@ from twofold._ops.random_stateless import (
     stateless_categorical,
     stateless_gamma,
     stateless_normal,
+    stateless_parameterized_truncated_normal,
     stateless_poisson,
     stateless_shuffle,
     stateless_truncated_normal,
     stateless_uniform,
 )
-from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
-from twofold.ir import ops
 from twofold.runtime import random as streams
 
-__all__ = ["set_seed", "normal", "uniform", "truncated_normal", "shuffle", "categorical", "gamma", "poisson",
-           "Algorithm", "Generator", "create_rng_state", "get_global_generator", "set_global_generator", "fold_in",
-           "split", "stateless_binomial", "stateless_categorical", "stateless_gamma", "stateless_normal",
-           "stateless_poisson", "stateless_shuffle", "stateless_truncated_normal", "stateless_uniform"]
+from . import experimental
+
+__all__ = ["experimental", "set_seed", "normal", "uniform", "truncated_normal", "shuffle", "categorical", "gamma",
+           "poisson", "Algorithm", "Generator", "create_rng_state", "get_global_generator", "set_global_generator",
+           "fold_in", "split", "stateless_binomial", "stateless_categorical", "stateless_gamma", "stateless_normal",
+           "stateless_parameterized_truncated_normal", "stateless_poisson", "stateless_shuffle",
+           "stateless_truncated_normal", "stateless_uniform"]
 
 
-def _stream(purpose: str, seed: Any) -> draws.Stream:
-    number = draws.seed_number(seed)
-    if of := replica.here.get().number:  # others than the first draw for a purpose of their own
-        purpose = f"{purpose} of replica {of}"
-    return lambda shape: ops.random_state(dm.numel(shape), seed=number, purpose=purpose)
+def _stream(kind: str, seed: Any) -> draws.Stream:
+    return draws.op_stream(kind, draws.seed_number(seed))
 
 
 @public
 def set_seed(seed: int) -> None:
     """Sets the global seed: the draws that follow are those that followed it before.
 
-    Draws without a seed of their own continue one stream, which the global seed decides. A draw with `seed=` continues
-    the stream of that seed, which both seeds decide. Without a global seed, draws with a seed repeat from one run of a
-    program to the next, and the others do not.
+    A draw without a seed of its own gets one, which the global seed decides: another at each call, and in a function
+    another at each place. A draw with `seed=` continues the stream of both seeds; in functions each place has a stream
+    of its own. Without a global seed, draws with a seed repeat from one run of a program to the next, and the others do
+    not. Numbers are those of TensorFlow.
 
     Args:
-        seed: an integer.
+        seed: an integer, or None to go back to unpredictable numbers.
 
     >>> import twofold as tf
     >>> tf.random.set_seed(5)
@@ -95,7 +94,8 @@ def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dt.float
     >>> bool(tf.abs(tf.reduce_mean(x) - 3.0) < 0.2)
     True
     """
-    return draws.normal(_stream("normal", seed), shape_arg(shape), mean, stddev, dt.as_dtype(dtype))
+    dtype = dt.as_dtype(dtype)
+    return draws.normal(_stream(f"normal {dtype.name}", seed), shape_arg(shape), mean, stddev, dtype)
 
 
 @public
@@ -118,7 +118,9 @@ def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any 
     >>> bool(tf.reduce_max(tf.abs(tf.random.truncated_normal([1000]))) <= 2.0)
     True
     """
-    return draws.truncated_normal(_stream("truncated_normal", seed), shape_arg(shape), mean, stddev, dt.as_dtype(dtype))
+    dtype = dt.as_dtype(dtype)
+    stream = _stream(f"truncated_normal {dtype.name}", seed)
+    return draws.truncated_normal(stream, shape_arg(shape), mean, stddev, dtype)
 
 
 @public
@@ -134,7 +136,8 @@ def uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dt.flo
         seed: op seed, see `tf.random.set_seed`.
         name: has no effect.
     Returns:
-        Tensor of `dtype` and of `shape`. No integer's probability is off by more than a part in 2**64 of the span.
+        Tensor of `dtype` and of `shape`; rounding may make a float reach `maxval`. No integer's probability is off by
+        more than a part in 2**32 of the span, in 2**64 for 64-bit ones.
     Raises:
         ValueError: `maxval` is missing for integers.
         tf.errors.InvalidArgumentError: integer bounds do not rise, or shapes do not broadcast.
@@ -144,7 +147,8 @@ def uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dt.flo
     >>> bool(tf.reduce_all((dice >= 1) & (dice <= 6)))
     True
     """
-    return draws.uniform(_stream("uniform", seed), shape_arg(shape), minval, maxval, dt.as_dtype(dtype))
+    dtype = dt.as_dtype(dtype)
+    return draws.uniform(_stream(f"uniform {dtype.name}", seed), shape_arg(shape), minval, maxval, dtype)
 
 
 @public
@@ -164,7 +168,8 @@ def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any
     >>> sorted(tf.random.shuffle([1, 2, 3, 4]).numpy().tolist())
     [1, 2, 3, 4]
     """
-    return draws.shuffle(_stream("shuffle", seed), tensor(value))
+    value = tensor(value)
+    return draws.shuffle(_stream(f"shuffle {value.dtype.name}", seed), value)
 
 
 @public
@@ -187,8 +192,9 @@ def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: int | No
     >>> tf.random.categorical([[0.0, float("-inf")], [float("-inf"), 0.0]], 3).numpy().tolist()
     [[0, 0, 0], [1, 1, 1]]
     """
-    return draws.categorical(_stream("categorical", seed), tensor(logits), one_size(num_samples, "num_samples"),
-                             dt.int64 if dtype is None else dt.as_dtype(dtype))
+    logits, dtype = tensor(logits), dt.int64 if dtype is None else dt.as_dtype(dtype)
+    stream = _stream(f"categorical {logits.dtype.name} {dtype.name}", seed)
+    return draws.categorical(stream, logits, one_size(num_samples, "num_samples"), dtype)
 
 
 @public
@@ -214,7 +220,8 @@ def gamma(shape: Any, alpha: Any, beta: Any = None, dtype: Any = dt.float32, see
     >>> tf.random.gamma([10], [[1.0], [3.0], [5.0]], beta=[[3.0, 4.0]]).shape
     TensorShape([10, 3, 2])
     """
-    return draws.gamma(_stream("gamma", seed), shape_arg(shape), alpha, beta, dt.as_dtype(dtype), before=True)
+    dtype = dt.as_dtype(dtype)
+    return draws.gamma(_stream(f"gamma {dtype.name}", seed), shape_arg(shape), alpha, beta, dtype, before=True)
 
 
 @public
@@ -238,7 +245,9 @@ def poisson(shape: Any, lam: Any, dtype: Any = dt.float32, seed: int | None = No
     >>> tf.random.poisson([10], [12.2, 3.3]).shape
     TensorShape([10, 2])
     """
-    return draws.poisson(_stream("poisson", seed), shape_arg(shape), lam, dt.as_dtype(dtype), before=True)
+    lam, dtype = tensor(lam), dt.as_dtype(dtype)
+    stream = _stream(f"poisson {lam.dtype.name} {dtype.name}", seed)
+    return draws.poisson(stream, shape_arg(shape), lam, dtype, before=True)
 
 
 publish(__name__)
