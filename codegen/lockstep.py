@@ -9,7 +9,7 @@ with a kernel or a plan where another backend's result differs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -97,6 +97,7 @@ class _Frame:
         self.space, self.of, self.total, self.args = space, of, total, args
         self.values: dict[int, np.ndarray] = dict(values)
         self.variables: dict[int, np.ndarray] = {}
+        self.operations: dict[int, tuple[Callable[..., np.ndarray], list[int]]] = {}  # of instructions that have run
         self.scratch: dict[str, np.ndarray] = {}
         self.shared: list[SharedMemory] = []
         self.bases: dict[int, np.ndarray] = {}  # of what arguments point to
@@ -104,6 +105,8 @@ class _Frame:
         self.breaks = 0
         self.failed: dict[int, np.ndarray] = {}  # by check
         self.status = np.zeros(total, np.int64)
+        self.asked: np.ndarray | None = None  # the mask that `everywhere` was asked about last, and what it said
+        self.answer = False
 
     def run(self, mask: np.ndarray) -> None:
         """Runs it for the iterations in `mask`."""
@@ -119,7 +122,13 @@ class _Frame:
         """A value with an element, or a row of lanes, for each iteration."""
         lanes, array = lanes_of(value.dtype), self.values[value.id]
         shape = (self.total, lanes) if lanes else (self.total,)
-        return array if np.shape(array) == shape else np.broadcast_to(array, shape)
+        return array if array.shape == shape else _filled(array, shape)
+
+    def everywhere(self, mask: np.ndarray) -> bool:
+        """Whether a mask has all iterations. Masks never change, and one serves many statements."""
+        if mask is not self.asked:
+            self.asked, self.answer = mask, np.count_nonzero(mask) == self.total
+        return self.answer
 
     def block(self, block: list[Statement], mask: np.ndarray) -> None:
         """Runs the statements of a block for the iterations in `mask`, as long as they do not leave the loop."""
@@ -128,7 +137,7 @@ class _Frame:
             self.statement(statement, mask)
             if self.breaks != breaks and self.left:
                 mask = mask & ~self.left[-1]
-                if not mask.any():
+                if not np.count_nonzero(mask):
                     break
 
     def statement(self, statement: Statement, mask: np.ndarray) -> None:
@@ -136,28 +145,24 @@ class _Frame:
         match statement:
             case Instr(out=out, op=op):
                 self.values[out.id] = self.of_team(statement, mask) if op in TEAM_OPS else self.instruction(statement)
-            case IntegerArgument(out=out, index=index):
-                self.values[out.id] = self.space.load(np.atleast_1d(self.args + 8 * index), out.dtype)
+            case Get(out=out, var=var):
+                self.values[out.id] = self.variables[var]
+            case Set():
+                self.set(statement, mask)
             case Load(out=out):
-                self.values[out.id] = self.load(statement, mask).astype(out.dtype.np)
+                self.values[out.id] = self.load(statement, mask).astype(out.dtype.np, copy=False)
             case Store():
                 self.store(statement, mask)
+            case If():
+                self.branch(statement, mask)
+            case For():
+                self.loop(statement, mask)
+            case IntegerArgument(out=out, index=index):
+                self.values[out.id] = self.space.load(np.atleast_1d(self.args + 8 * index), out.dtype)
             case At(out=out, ptr=ptr, index=index):
                 self.values[out.id] = self.address(ptr, index)
             case Prefetch():
                 pass
-            case Set(var=var, value=value):
-                new, old = self.every(value), self.variables.get(var)
-                inside = mask[:, None] if new.ndim == 2 else mask
-                self.variables[var] = new if old is None else np.where(inside, new, old)
-            case Get(out=out, var=var):
-                self.values[out.id] = self.variables[var]
-            case For():
-                self.loop(statement, mask)
-            case If(cond=cond, body=body, otherwise=otherwise):
-                for inside, chosen in ((mask & self.every(cond), body), (mask & ~self.every(cond), otherwise)):
-                    if inside.any():
-                        self.block(chosen, inside)
             case Barrier():
                 self.barrier(mask)
             case Break(cond=cond):
@@ -165,6 +170,22 @@ class _Frame:
                 self.breaks += 1
             case _:
                 self.report(statement, mask)
+
+    def set(self, statement: Set, mask: np.ndarray) -> None:
+        """Gives a variable a value, for the iterations in `mask`."""
+        new, old = self.every(statement.value), self.variables.get(statement.var)
+        if old is not None and not self.everywhere(mask):
+            new = np.where(mask[:, None] if new.ndim == 2 else mask, new, old)
+        self.variables[statement.var] = new
+
+    def branch(self, statement: If, mask: np.ndarray) -> None:
+        """Runs each side for the iterations that take it."""
+        taken = self.every(statement.cond)
+        for body, holds in ((statement.body, True), (statement.otherwise, False)):
+            if body:
+                inside = mask & taken if holds else mask & ~taken
+                if np.count_nonzero(inside):
+                    self.block(body, inside)
 
     def report(self, statement: Statement, mask: np.ndarray) -> None:
         """Runs a statement about memory of its own, the status of this kernel, or another function."""
@@ -215,26 +236,38 @@ class _Frame:
 
     def instruction(self, instr: Instr) -> np.ndarray:
         """The value of an instruction."""
+        known = self.operations.get(instr.out.id)
+        if known is None:
+            known = self.operations[instr.out.id] = self.operation(instr)
+        apply, operands = known
+        return apply(*[self.values[i] for i in operands])
+
+    def operation(self, instr: Instr) -> tuple[Callable[..., np.ndarray], list[int]]:
+        """What an instruction does, and to which values."""
         lanes = lanes_of(instr.out.dtype)
         if instr.op in VECTOR_OPS:
-            at = [self.every(a) for a in instr.args]
-            if instr.op == "splat":
-                return np.broadcast_to(at[0][:, None], (self.total, lanes))
-            if instr.op == "first":
-                return np.arange(lanes) < at[0][:, None]
-            if instr.op in ("add_pairs", "add_quads"):
-                return getattr(reference, instr.op)(*at)
-            if instr.op == "extract":
-                return at[0][:, instr.const]
-            if instr.op == "pack":
-                return np.stack(at, axis=1)
-            if instr.op == "aligned":
-                return at[0] % instr.const == 0
-            return np.concatenate(at, axis=1)[:, list(instr.const)]
+            return lambda: self.of_vectors(instr, lanes), []
+        operands = [a.id for a in instr.args]
         if lanes and instr.op == "select" and not lanes_of(instr.args[0].dtype):  # one condition for all lanes
-            cond = np.asarray(self.values[instr.args[0].id])
-            return np.where(cond[..., None], *[self.values[a.id] for a in instr.args[1:]])
-        return reference.apply(instr, self.values)
+            return _chosen, operands
+        return reference.operation(instr), operands
+
+    def of_vectors(self, instr: Instr, lanes: int) -> np.ndarray:
+        """The value of an instruction that has vectors alone."""
+        at = [self.every(a) for a in instr.args]
+        if instr.op == "splat":
+            return _filled(at[0][:, None], (self.total, lanes))
+        if instr.op == "first":
+            return np.arange(lanes) < at[0][:, None]
+        if instr.op in ("add_pairs", "add_quads"):
+            return getattr(reference, instr.op)(*at)
+        if instr.op == "extract":
+            return at[0][:, instr.const]
+        if instr.op == "pack":
+            return np.stack(at, axis=1)
+        if instr.op == "aligned":
+            return at[0] % instr.const == 0
+        return np.concatenate(at, axis=1)[:, list(instr.const)]
 
     def of_team(self, instr: Instr, mask: np.ndarray) -> np.ndarray:
         """The value of an instruction of teams."""
@@ -272,7 +305,7 @@ class _Frame:
         self.left.append(np.zeros(self.total, bool))
         while True:
             inside = mask & ~self.left[-1] & ((index > end) if down else (index < end))
-            if not inside.any():
+            if not np.count_nonzero(inside):
                 break
             self.values[loop.index.id] = index
             self.block(loop.body, inside)
@@ -294,27 +327,30 @@ class _Frame:
 
     def address(self, ptr: Pointer, index: Scalar) -> np.ndarray:
         """The addresses of an element, one for each iteration."""
-        return np.broadcast_to(self.base(ptr) + self.every(index) * ptr.dtype.np.itemsize, (self.total,))
+        addresses = self.base(ptr) + self.values[index.id] * ptr.dtype.np.itemsize
+        return addresses if addresses.shape == (self.total,) else _filled(addresses, (self.total,))
 
-    def accessed(self, access: Load | Store, value: Scalar, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The addresses of what an access is about, and which of them it touches."""
-        addresses, lanes, touched = self.address(access.ptr, access.index), lanes_of(value.dtype), mask
+    def accessed(self, access: Load | Store, value: Scalar, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """The addresses that an access touches, and where they are among those of all iterations; None for all."""
+        addresses, lanes = self.address(access.ptr, access.index), lanes_of(value.dtype)
+        touched = None if self.everywhere(mask) else mask
+        if access.ptr.size:
+            index = self.every(access.index)
+            index = index if touched is None else index[mask]
+            if index.min() < 0 or index.max() + max(lanes, 1) > access.ptr.size:
+                raise self.outside(access, mask)
+        if access.aligned and (addresses[mask] % (lanes * access.ptr.dtype.np.itemsize)).any():
+            raise ValueError(f"{self.of.name}: {access.ptr.name or 'memory'} is not aligned as an access says")
         if lanes:
             addresses = addresses[:, None] + np.arange(lanes) * access.ptr.dtype.np.itemsize
-            touched = np.broadcast_to(mask[:, None], addresses.shape)
             if access.mask is not None:
-                touched = touched & self.every(access.mask)
-        if access.aligned and (addresses[mask][:, 0] % (lanes * access.ptr.dtype.np.itemsize)).any():
-            raise ValueError(f"{self.of.name}: {access.ptr.name or 'memory'} is not aligned as an access says")
-        numbers = self.space.number(addresses) if self.shared else addresses
+                touched = self.every(access.mask) & mask[:, None]
+            elif touched is not None:
+                touched = np.broadcast_to(mask[:, None], addresses.shape)
+        addresses = addresses if touched is None else addresses[touched]
         for shared in self.shared:
-            own = touched & (numbers == shared.piece)
-            if own.any() and shared.touch(addresses, own, isinstance(access, Store)):
+            if shared.touch(addresses, touched, isinstance(access, Store)):
                 raise ValueError(f"{self.of.name}: {shared.name} is read and written without a barrier between")
-        index = self.every(access.index)
-        index = index if mask.all() else index[mask]
-        if access.ptr.size and (index.min() < 0 or index.max() + max(lanes, 1) > access.ptr.size):
-            raise self.outside(access, mask)
         return addresses, touched
 
     def outside(self, access: Load | Store, mask: np.ndarray) -> IndexError:
@@ -326,18 +362,32 @@ class _Frame:
         """The elements that are read; zeros for all others."""
         addresses, touched = self.accessed(load, load.out, mask)
         try:
-            if touched.all():
-                return self.space.load(addresses, load.ptr.dtype)
-            elements = np.zeros(addresses.shape, load.ptr.dtype.np)
-            elements[touched] = self.space.load(addresses[touched], load.ptr.dtype)
+            loaded = self.space.load(addresses, load.ptr.dtype)
         except IndexError:
             raise self.outside(load, mask) from None
+        if touched is None:
+            return loaded
+        elements = np.zeros(touched.shape, load.ptr.dtype.np)
+        elements[touched] = loaded
         return elements
 
     def store(self, store: Store, mask: np.ndarray) -> None:
         """Writes the elements."""
         addresses, touched = self.accessed(store, store.value, mask)
+        values = self.every(store.value)
         try:
-            self.space.store(addresses[touched], self.every(store.value)[touched], store.ptr.dtype)
+            self.space.store(addresses, values if touched is None else values[touched], store.ptr.dtype)
         except IndexError:
             raise self.outside(store, mask) from None
+
+
+def _chosen(cond: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Vectors, of which one condition for all lanes chooses."""
+    return np.where(cond[..., None], x, y)
+
+
+def _filled(value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """A value for all as one for each: what `numpy.broadcast_to` gives, in a third of its time."""
+    array = np.empty(shape, value.dtype)
+    array[...] = value
+    return array

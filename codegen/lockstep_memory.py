@@ -18,6 +18,8 @@ from .statements import Kernel
 __all__ = ["ByteMemory", "AddressSpace"]
 
 _APART = 40  # bits of the range of one piece, half of them below its first byte
+_HALF = 1 << _APART - 1
+_BELOW = -1 << 62  # bits of negative numbers
 
 
 class ByteMemory(NamedTuple):
@@ -59,10 +61,6 @@ class AddressSpace:
         start = self.place(ByteMemory(np.full(lanes * size, 0xFF, np.uint8)))
         return start + np.arange(lanes, dtype=np.int64) * size
 
-    def number(self, addresses: np.ndarray) -> np.ndarray:
-        """The number of the piece that each address is in, or near."""
-        return (addresses + (1 << _APART - 1)) >> _APART
-
     def release(self, count: int) -> None:
         """Forgets all pieces but the first `count`."""
         del self.pieces[count:]
@@ -92,24 +90,32 @@ class AddressSpace:
         """For each piece that addresses lie in: which do, its elements, and their numbers."""
         if not addresses.size:
             return []
-        numbers = self.number(addresses)
-        first = int(numbers.flat[0])
-        if (numbers == first).all():
-            return [(..., *self._elements(first, addresses, dtype))]
-        choices = [(number, numbers == number) for number in np.unique(numbers).tolist()]
-        return [(chosen, *self._elements(number, addresses[chosen], dtype)) for number, chosen in choices]
+        part = self._elements((int(addresses.flat[0]) + _HALF) >> _APART, addresses, dtype)
+        if part is not None:
+            return [(..., *part)]
+        parts: list[tuple[np.ndarray | EllipsisType, np.ndarray, np.ndarray]] = []
+        numbers = (addresses + _HALF) >> _APART
+        for number in np.unique(numbers).tolist():
+            chosen = numbers == number
+            part = self._elements(number, addresses[chosen], dtype)
+            if part is None:
+                raise IndexError("outside of memory")
+            parts.append((chosen, *part))
+        return parts
 
-    def _elements(self, number: int, addresses: np.ndarray, dtype: DType) -> tuple[np.ndarray, np.ndarray]:
-        """A piece as elements of a type, and which of them lie at some addresses."""
-        at, size = addresses - (number << _APART), dtype.np.itemsize
-        first = int(at.flat[0]) % size
-        if not 0 < number <= len(self.pieces) or ((at - first) % size).any():
-            raise IndexError("outside of memory")
+    def _elements(self, number: int, addresses: np.ndarray, dtype: DType) -> tuple[np.ndarray, np.ndarray] | None:
+        """A piece as elements of a type, and which of them lie at some addresses; None where some lie outside of it, or
+        between elements."""
+        if not 0 < number <= len(self.pieces):
+            return None
+        base, size = number << _APART, dtype.np.itemsize  # which is a power of two
+        first = (int(addresses.flat[0]) - base) % size
+        at = addresses - (base + first)
+        if int(np.bitwise_or.reduce(at, None)) & (_BELOW | size - 1):
+            return None
         piece = self.pieces[number - 1][first:]
-        elements, places = piece[:len(piece) // size * size].view(dtype.np), (at - first) // size
-        if places.min() < 0 or places.max() >= len(elements):
-            raise IndexError("outside of memory")
-        return elements, places
+        elements, places = piece[:len(piece) // size * size].view(dtype.np), at >> size.bit_length() - 1
+        return (elements, places) if np.maximum.reduce(places, None) < len(elements) else None
 
 
 def _rounded(values: np.ndarray, dtype: DType) -> np.ndarray:

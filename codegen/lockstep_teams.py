@@ -32,32 +32,54 @@ class SharedMemory:
         self.name = pointer.name
         first = space.allocate(total // team, pointer.size, pointer.dtype)
         self.addresses = np.repeat(first, team)
-        self.begin, self.piece = int(first[0]), int(space.number(first[:1])[0])
+        self.begin = int(first[0])
         count = len(space.pieces[-1])
         self.bytes = count // len(first)  # of a team
         self.readers, self.writers = (np.full(count, _NOBODY, np.int64) for _ in range(2))
+        self.end, self.threads = self.begin + count, np.arange(total)
 
     def settle(self, teams: np.ndarray) -> None:
         """A barrier, to which some teams have come."""
         for who in (self.readers, self.writers):
             who.reshape(-1, self.bytes)[teams] = _NOBODY
 
-    def touch(self, addresses: np.ndarray, own: np.ndarray, writes: bool) -> bool:
-        """Notes an access by each thread to those of its addresses that are in `own`, all of them in this piece of
-        memory; whether threads that have not waited for one another meet there."""
-        threads = np.arange(len(addresses))
-        threads = np.broadcast_to(threads[:, None] if addresses.ndim == 2 else threads, addresses.shape)[own]
-        places = addresses[own] - self.begin
+    def touch(self, addresses: np.ndarray, touched: np.ndarray | None, writes: bool) -> bool:
+        """Notes an access to addresses, of which those in this piece of memory count; whether threads that have not
+        waited for one another meet there.
+
+        Args:
+            touched: where the addresses are among those of all threads; None where there is one row of them for each.
+        """
+        places, threads = addresses - self.begin, self.threads
+        inside = (places >= 0) & (addresses < self.end)
+        count = np.count_nonzero(inside)
+        if not count:
+            return False
+        if touched is not None or addresses.ndim == 2:
+            shape = addresses.shape if touched is None else touched.shape
+            threads = np.broadcast_to(threads[:, None] if len(shape) == 2 else threads, shape)
+            threads = threads if touched is None else threads[touched]
+        if count != inside.size:
+            places, threads = places[inside], threads[inside]
+        return self.note(places, threads, writes)
+
+    def note(self, places: np.ndarray, threads: np.ndarray, writes: bool) -> bool:
+        """Notes an access by threads to bytes of this piece; whether it meets another one."""
         where = self.writers if writes else self.readers
-        met = (self.writers[places] != _NOBODY) & (self.writers[places] != threads)
-        if writes:
-            met |= (self.readers[places] != _NOBODY) & (self.readers[places] != threads)
         before = where[places]
-        now = np.where((before == _NOBODY) | (before == threads), threads, _SEVERAL)
+        theirs = (before == _NOBODY) | (before == threads)
+        wrote = before if writes else self.writers[places]
+        met = np.count_nonzero(~theirs if writes else (wrote != _NOBODY) & (wrote != threads))
+        if writes:
+            read = self.readers[places]
+            met += np.count_nonzero((read != _NOBODY) & (read != threads))
+        now = np.where(theirs, threads, _SEVERAL)
         where[places] = now
         again = where[places] != now  # several in this access: the last one is noted
-        where[places[again]] = _SEVERAL
-        return bool(met.any()) or writes and bool(again.any())
+        several = np.count_nonzero(again)
+        if several:
+            where[places[again]] = _SEVERAL
+        return bool(met or writes and several)
 
 
 def mma(of: str, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ import numpy as np
 
 from .scalar import Instr, ScalarFunction
 
-__all__ = ["apply", "checks", "evaluate"]
+__all__ = ["apply", "checks", "evaluate", "operation"]
 
 
 def evaluate(fn: ScalarFunction, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -70,15 +70,22 @@ def _bind(fn: ScalarFunction, arrays: tuple[np.ndarray, ...]) -> tuple[dict[int,
     return {p.id: v for p, v in zip(fn.params, values, strict=True)}, shape
 
 
-def apply(instr: Instr, env: dict[int, np.ndarray]) -> np.ndarray:
-    """The result of one instruction; `env` has the values of its operands by their numbers."""
+def operation(instr: Instr) -> Callable[..., np.ndarray]:
+    """What an instruction makes of the arrays that are its operands, for who runs it many times."""
     out = instr.out.dtype.np
     if instr.op == "const":
-        return np.asarray(instr.const, out)
-    args = [env[a.id] for a in instr.args]
+        value = np.asarray(instr.const, out)
+        return lambda: value
     convert = _CONVERSIONS.get(instr.op)
-    result = convert(args, out) if convert is not None else _HANDLERS[instr.op](*args)
-    return np.asarray(result, out)
+    if convert is not None:
+        return lambda *args: np.asarray(convert(args, out), out)
+    handler = _HANDLERS[instr.op]
+    return lambda *args: np.asarray(handler(*args), out)
+
+
+def apply(instr: Instr, env: dict[int, np.ndarray]) -> np.ndarray:
+    """The result of one instruction; `env` has the values of its operands by their numbers."""
+    return operation(instr)(*[env[a.id] for a in instr.args])
 
 
 # -- integers -----------------------------------------------------------------------------------------
@@ -122,7 +129,7 @@ def _mulhi(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 # -- conversion ---------------------------------------------------------------------------------------
-def _cast(args: list[np.ndarray], out: np.dtype) -> np.ndarray:
+def _cast(args: tuple[np.ndarray, ...], out: np.dtype) -> np.ndarray:
     (x,) = args
     if x.dtype.kind != "f" or out.kind not in "iu":
         return x.astype(out)
@@ -135,11 +142,11 @@ def _cast(args: list[np.ndarray], out: np.dtype) -> np.ndarray:
     return np.where(above, out.type(info.max), np.where(below, out.type(info.min), inside))
 
 
-def _bitcast(args: list[np.ndarray], out: np.dtype) -> np.ndarray:
+def _bitcast(args: tuple[np.ndarray, ...], out: np.dtype) -> np.ndarray:
     return np.ascontiguousarray(args[0]).reshape(args[0].shape).view(out)
 
 
-def _complex(args: list[np.ndarray], out: np.dtype) -> np.ndarray:
+def _complex(args: tuple[np.ndarray, ...], out: np.dtype) -> np.ndarray:
     re, im = np.broadcast_arrays(*args)
     result = np.empty(re.shape, out)  # re + 1j*im would turn an infinite part into NaN
     result.real, result.imag = re, im
@@ -178,10 +185,17 @@ def _odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _fma(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-    x, y, z = np.broadcast_arrays(x, y, z)
-    if x.dtype == np.float32:
-        return _odd_sum(x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64)).astype(np.float32)
-    return _fma64(x, y, z)
+    if x.dtype != np.float32:
+        return _fma64(*np.broadcast_arrays(x, y, z))
+    product, other = np.multiply(x, y, dtype=np.float64), np.asarray(z, np.float64)
+    total = np.asarray(product + other)
+    # Rounding twice goes wrong only where the first result is in the middle between two numbers of float32: where the
+    # bits that the second takes away are 1000...; subnormal numbers lose more bits, and are looked at as a whole.
+    middle = (total.view(np.int64) & 0x1FFFFFFF) == 0x10000000
+    middle |= (np.abs(total) < np.finfo(np.float32).smallest_normal) & (total != 0)
+    if np.count_nonzero(middle):
+        total = _odd_sum(product, other)
+    return total.astype(np.float32)
 
 
 def add_pairs(x: np.ndarray, y: np.ndarray, total: np.ndarray) -> np.ndarray:
@@ -256,6 +270,6 @@ _HANDLERS: dict[str, Callable[..., np.ndarray]] = {
     "select": np.where,
     "real": np.real, "imag": np.imag,
 }
-_CONVERSIONS: dict[str, Callable[[list[np.ndarray], np.dtype], np.ndarray]] = {
+_CONVERSIONS: dict[str, Callable[[tuple[np.ndarray, ...], np.dtype], np.ndarray]] = {
     "cast": _cast, "bitcast": _bitcast, "complex": _complex,
 }

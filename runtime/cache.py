@@ -23,6 +23,7 @@ from .log import log
 from .replacing import replace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 __all__ = ["enabled", "folder", "digest", "read", "write", "remove", "trim", "usage", "clear", "LIMIT"]
@@ -125,7 +126,7 @@ def write(kind: str, key: str, data: bytes, text: str = "", suffix: str = ".txt"
             replace(path.removesuffix(".bin") + suffix, text.encode(), durable=False, mode=0o600)
         replace(path, b"".join([_MAGIC, _checksum(kind, key, data), data]), durable=False, mode=0o600)
         log("cache", f"{kind} {key[:16]}: {len(data)} bytes stored")
-        if int(key[:2], 16) == 0:  # one write in 256
+        if int(key[:3], 16) < 4:  # one write in 1,024
             trim(LIMIT)
     except (OSError, RuntimeError):
         return
@@ -143,17 +144,27 @@ def remove(kind: str, key: str, suffix: str = "") -> None:
 def trim(limit: int) -> None:
     """Delete the entries longest unused until at most `limit` bytes are left."""
     entries = []
-    for path in folder().glob("*/*/*"):
+    for entry in _entries(_folder(), 2):
         with contextlib.suppress(OSError):
-            status = path.stat()
-            entries.append((status.st_mtime, status.st_size, path))
+            status = entry.stat()
+            entries.append((status.st_mtime, status.st_size, entry.path))
     total = sum(size for _, size, _ in entries)
     for _, size, path in sorted(entries):
         if total <= limit:
             return
         with contextlib.suppress(OSError):
-            path.unlink()
+            os.unlink(path)
         total -= size
+
+
+def _entries(folder: str, depth: int) -> Iterator[os.DirEntry[str]]:
+    """What lies so many folders deep in a folder; without a `Path` for each of thousands of files."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if depth:
+                yield from _entries(entry.path, depth - 1)
+            else:
+                yield entry
 
 
 def usage() -> dict[str, tuple[int, int]]:

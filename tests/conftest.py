@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("TWOFOLD_VERIFY", "1")  # graphs are verified around every pass
@@ -48,6 +49,20 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """What collecting made stays to the end: garbage is looked for among what tests make, not among all that again."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Processes of pytest-xdist tell the one that started them how a test went; of setting up
+    and tearing down only what went wrong, since telling all takes as long as running a small test."""
+    if not hasattr(item.config, "workerinput"):
+        return None
+    hook = item.ihook
+    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            hook.pytest_runtest_logreport(report=report)
+    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 @pytest.fixture(scope="session", autouse=True)

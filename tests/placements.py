@@ -9,7 +9,7 @@ import numpy as np
 
 import twofold as tf
 
-__all__ = ["Function", "assert_bits", "compiled", "derived", "numbers", "placements"]
+__all__ = ["Function", "assert_bits", "compiled", "derived", "numbers", "placements", "two_placements"]
 
 Function = Callable[..., Any]
 
@@ -39,6 +39,12 @@ def placements(f: Function, order: int) -> list[Function]:
     around `f` and all."""
     every = [derived(compiled(derived(f, n)), order - n) for n in range(order + 1)]
     return [*every, compiled(derived(compiled(f), order))]
+
+
+def two_placements(f: Function, number: int) -> list[Function]:
+    """The first derivative with `tf.function` around `f`, and around all or around both, in turns by the number."""
+    around, *others = placements(f, 1)
+    return [around, others[number % 2]]
 
 
 def assert_bits(results: Any, wanted: Any) -> None:

@@ -68,7 +68,7 @@ INTERRUPTS = """
     start, _thread.start_new_thread = _thread.start_new_thread, start_observed
     signal.signal(signal.SIGUSR1, interrupt)
     while wanted <= seen:
-        wanted, seen = wanted + 2, 0
+        wanted, seen = wanted + 4, 0
         try:
             sys.setprofile(observe)
             llvm_cpu.compile_kernel(kernel, f"kernel_{wanted}")

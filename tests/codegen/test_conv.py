@@ -279,12 +279,13 @@ SHAPES = [(width, heights, masks) for width in (16, 32, 64)
 
 
 def load(dtype, shape):
-    """The kernels, and what packs, for other tile shapes, in an engine of their own."""
+    """The kernels that `conv_shapes` chooses, and what packs, for other tile shapes, in an engine of their own."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=True)
-    for image in (*[conv.object_code(dtype, shape, part) for part in conv.PARTS],
+    for image in (*[conv.object_code(dtype, shape, part) for part in (
+            "forward_1", "forward_2", "filters_1", "filters_2", "panels")],
                   gemm.object_code(dtype, shape, "tall")):
         engine.add_object_file(llvm.ObjectFileRef.from_data(image))
     engine.finalize_object()

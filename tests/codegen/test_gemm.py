@@ -291,7 +291,7 @@ def test_multiply_adds_that_take_a_lane_for_all_give_the_same_bits(width, dtype)
                                                if dtype in FLOATS or number % 2 == (dtype is dt.float16)], **ids)
 def test_other_widths_and_heights_give_the_same_bits(number, dtype):
     shape = shapes_for_other_processors(dtype)[number]
-    engine, start = load(dtype, shape)
+    engine, start = load(dtype, shape, parts=gemm.PARTS)
     for m, n, k in [(1, 30, 20), (5, 3, 2), (40, 70, 300)]:
         a, b = draw(0, m, k, dtype=dtype), draw(1, k, n, dtype=dtype)
         expected = multiply(a, b, dtype)
@@ -320,19 +320,19 @@ def test_the_largest_units_without_a_heap(dtype):
     assert engine is not None
 
 
-def load(dtype, shape, heap=True):
+def load(dtype, shape, heap=True, parts=("tall",)):
     """The functions of a tile shape in an engine of their own: their names are taken in the process's."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=True)
-    for part in gemm.PARTS:
+    for part in parts:
         module = ir.Module()
         gemm.build(module, dtype, shape, part, heap)
         image = llvm_module.object_code(llvm_module.verified(module))
         engine.add_object_file(llvm.ObjectFileRef.from_data(image))
     engine.finalize_object()
-    names = [name for part in gemm.PARTS.values() for name in part]
+    names = [name for part in parts for name in gemm.PARTS[part]]
     addresses = {name: engine.get_function_address(gemm.symbol(name, dtype)) for name in names}
     call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
@@ -422,8 +422,8 @@ def in_lockstep(dtype, shape):
     return start
 
 
-@pytest.mark.parametrize("dtype", FLOATS + HALVES, **ids)
-@pytest.mark.parametrize("number", [0, 4, 8])
+@pytest.mark.parametrize(("number", "dtype"), [*((n, dt.float32) for n in (0, 4, 8)), (4, dt.float64), (8, dt.float64),
+                                               (0, dt.float16), (4, dt.bfloat16), (8, dt.bfloat16)], **ids)
 def test_kernels_in_lockstep_give_the_bits_of_machine_code(number, dtype):
     shape = shapes_for_other_processors(dtype)[number]
     start = in_lockstep(dtype, shape)
@@ -509,7 +509,7 @@ def test_sums_of_products_of_int8_wrap_around():
 
 
 @pytest.mark.parametrize("quads", [False, True])
-@pytest.mark.parametrize("shape", [(1, 30, 20), (3, 5, 1), (7, 19, 6), (5, 3, 259), (3, 5, 519)], ids=str)
+@pytest.mark.parametrize("shape", [(1, 30, 20), (3, 5, 1), (7, 19, 6), (3, 5, 519)], ids=str)
 def test_products_in_quads_on_processors_that_have_them_and_others(shape, quads):
     m, n, k = shape
     a, b = whole(0, m, k, dtype=dt.int8), whole(1, k, n, dtype=dt.int8)

@@ -116,10 +116,12 @@ def test_unknown_sizes() -> None:
                          ids=lambda v: getattr(v, "name", v))
 def test_kernels_assemble(number: int, dtype: DType, architecture: str, tmp_path: Path) -> None:
     shape: TileShape = SHAPES[dtype.size][number % len(SHAPES[dtype.size])]
-    table = {"forward": gpu_conv.forward(dtype, shape, (1, 3, 3), True, False),
-             "forward_parts": gpu_conv.forward(dtype, shape, (3, 3, 3), False, True),
-             "filters": gpu_conv.filters(dtype, shape, (1, 3, 3), True),
-             "filters_odd": gpu_conv.filters(dtype, shape, (3, 3, 3), False)}
+    if number in (1, 2):  # one tile of each dtype for channels that fill vectors, and the others for all else
+        table = {"forward": gpu_conv.forward(dtype, shape, (1, 3, 3), True, False),
+                 "filters": gpu_conv.filters(dtype, shape, (1, 3, 3), True)}
+    else:
+        table = {"forward_parts": gpu_conv.forward(dtype, shape, (3, 3, 3), False, True),
+                 "filters_odd": gpu_conv.filters(dtype, shape, (3, 3, 3), False)}
     if not number:  # whose tiles are their own
         table |= {build.__name__: build(dtype) for build in (gpu_conv.depthwise, gpu_conv.depthwise_input_grad,
                                                             gpu_conv.depthwise_filter_grad)}

@@ -30,9 +30,22 @@ from twofold.ir.scalar import Instr
 F32, I64 = dt.float32, dt.int64
 NUMBERS = [dt.float32, dt.float64, dt.float16, dt.bfloat16, dt.int32, dt.uint8]
 _counter = itertools.count()
+_last: list[tuple[Kernel, bool, bool, Any]] = []
 
 
 def machine_code(kernel: Kernel, optimised: bool, heap: bool) -> Any:
+    """The code of a kernel; that of the last one is not made again when it runs with other arguments."""
+    if _last and _last[0][0] is not kernel:
+        _last.clear()
+    for _, *how, code in _last:
+        if how == [optimised, heap]:
+            return code
+    code = compiled(kernel, optimised, heap)
+    _last.append((kernel, optimised, heap, code))
+    return code
+
+
+def compiled(kernel: Kernel, optimised: bool, heap: bool) -> Any:
     module, name = ir.Module(), f"test_loop_vectors_{next(_counter)}"
     llvm_cpu.emit_kernel(module, kernel, name, apart=False, heap=heap)
     made = (llvm_module.optimise if optimised else llvm_module.verified)(module)

@@ -43,18 +43,24 @@ def planned(fn: Callable[..., Any], arrays: Sequence[np.ndarray],
 def held_together(fn: Callable[..., Any], arrays: Sequence[np.ndarray], regions: int | None = 1,
                   shapes: Sequence[Sequence[int | None]] | None = None) -> Plan:
     """Holds a function to itself op by op, in any number of threads; `regions` of it run block by block."""
-    traced = traced_for(fn, arrays, shapes)
+    return held_in_calls(fn, [arrays], regions, shapes)
+
+
+def held_in_calls(fn: Callable[..., Any], calls: Sequence[Sequence[np.ndarray]], regions: int | None,
+                  shapes: Sequence[Sequence[int | None]] | None) -> Plan:
+    """The same of several calls of one program."""
+    traced = traced_for(fn, calls[0], shapes)
     plan = planner.plan(passes.optimise(traced.graph), cpu)
     if regions is not None:
         assert len(list(plan.row_blocks())) == regions, plan_text.text(plan)
-    want = [value.numpy() for value in tf.nest.flatten(fn(*map(tf.constant, arrays)))]
-    sizes = traced.accepts([a.shape for a in arrays])
-    assert sizes is not None
-    every = [*arrays, *[np.asarray(value) for value in traced.captures]]
-    native = Native.of(plan)
-    for count in (1, 2, 3):
-        for order in itertools.permutations(range(count)):
-            same_bits(thread_orders.run(native, every, sizes, order), want)
+    native, captured = Native.of(plan), [np.asarray(value) for value in traced.captures]
+    for arrays in calls:
+        want = [value.numpy() for value in tf.nest.flatten(fn(*map(tf.constant, arrays)))]
+        sizes = traced.accepts([a.shape for a in arrays])
+        assert sizes is not None
+        for count in (1, 2, 3):
+            for order in itertools.permutations(range(count)):
+                same_bits(thread_orders.run(native, [*arrays, *captured], sizes, order), want)
     return plan
 
 
@@ -143,14 +149,15 @@ def test_next_to_nothing(queries: int, keys: int) -> None:
 @pytest.mark.usefixtures("small_is_worth_it")
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("form", ["plain", "a mask", "heads apart", "keras.ops"])
-@pytest.mark.parametrize("batch, length", [(1, 3), (2, 61), (3, 120)])
-def test_unknown_sizes(form: str, batch: int, length: int, dtype: Any) -> None:
-    arrays = [numbers(batch, length, 4, 8, dtype=dtype, seed=n) for n in range(3)]
+@pytest.mark.parametrize("batches", [None, 2])
+def test_unknown_sizes(form: str, batches: int | None, dtype: Any) -> None:
     apart = form in ("heads apart", "keras.ops")
-    arrays = arrays if apart else [a.transpose(0, 2, 1, 3).copy() for a in arrays]
-    for batches in (None, batch):
-        shape = (batches, None, 4, 8) if apart else (batches, 4, None, 8)
-        held_together(FORMS[form], arrays, 1, [shape] * 3)
+    calls = []
+    for batch, length in ((1, 3), (2, 61), (3, 120)):
+        arrays = [numbers(batches or batch, length, 4, 8, dtype=dtype, seed=n) for n in range(3)]
+        calls.append(arrays if apart else [a.transpose(0, 2, 1, 3).copy() for a in arrays])
+    shape = (batches, None, 4, 8) if apart else (batches, 4, None, 8)
+    held_in_calls(FORMS[form], calls, 1, [shape] * 3)
 
 
 @pytest.mark.usefixtures("small_is_worth_it")

@@ -22,6 +22,7 @@ from twofold.ir import passes
 from twofold.runtime import reference, threads
 from twofold.runtime.compiled import Native
 from twofold.runtime.cpu import cpu
+from twofold.tracer.traced import Traced
 
 DTYPES = [np.float32, np.float64, np.int32, np.int64, np.uint32, np.uint64, np.float16, ml_dtypes.bfloat16,
           np.int8, np.uint16, np.bool_, np.complex64]
@@ -52,7 +53,11 @@ def holds(fn: Callable[..., Any], wanted: Sequence[np.ndarray], arrays: Sequence
           shapes: Sequence[Sequence[int | None]] | None = None) -> None:
     """Runs a function with its parts taken in two orders, and holds it to the bits of arrays."""
     traced = traced_for(fn, arrays, shapes)
-    native = Native.of(planner.plan(passes.optimise(traced.graph), cpu))
+    runs(traced, Native.of(planner.plan(passes.optimise(traced.graph), cpu)), wanted, arrays)
+
+
+def runs(traced: Traced, native: Native, wanted: Sequence[np.ndarray], arrays: Sequence[np.ndarray]) -> None:
+    """The same of a function that is compiled."""
     sizes = traced.accepts([a.shape for a in arrays])
     assert sizes is not None
     for order in ((0,), (2, 0, 1)):
@@ -105,7 +110,7 @@ def test_dtypes_whose_elements_fill_vectors_are_turned() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=lambda d: np.dtype(d).name)
 def test_several_operands_are_turned(dtype: Any) -> None:
     """More of them than have room at once, beside some that lie as the result, or repeat rows and columns."""
-    for count, (rows, columns) in itertools.product((1, 2, 3, 5), SIZES[2:5]):
+    for count, (rows, columns) in itertools.product((2, 5), SIZES[2:5]):
         arrays = [some(n, (rows, columns), np.int32).astype(dtype) for n in range(count)]
         plain, row, column = (some(9 + n, shape, np.int16).astype(dtype)
                               for n, shape in enumerate(((columns, rows), (rows,), (columns, 1))))
@@ -127,9 +132,11 @@ def test_axes_are_exchanged(perm: tuple[int, ...]) -> None:
 
 @pytest.mark.usefixtures("lanes", "three_threads")
 def test_sizes_that_only_a_call_tells() -> None:
+    traced = traced_for(lambda x: tf.transpose(x), [some(0, (1, 1), np.float32)], [(None, None)])
+    native = Native.of(planner.plan(passes.optimise(traced.graph), cpu))
     for rows, columns in (*SIZES, (1, 1), (1, 100), (100, 1), (0, 5), (3, 2)):
         x = some(rows, (rows, columns), np.float32)
-        holds(lambda x: tf.transpose(x), [x.T], [x], [(None, None)])
+        runs(traced, native, [x.T], [x])
 
 
 @pytest.mark.usefixtures("lanes", "three_threads")

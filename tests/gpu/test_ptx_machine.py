@@ -11,7 +11,7 @@ from codegen.test_ptx import WITH_BODIES, kernels
 from codegen.test_teams import REDUCTIONS, some, specs
 from gpu.ptx_machine import Loaded, Memory, load
 from gpu.test_ptx_ops import integers
-from ptx_checks import written
+from ptx_checks import OLDEST, written
 
 from twofold.codegen import gpu_gemm, gpu_mma, lockstep, ptx, reduce
 from twofold.codegen.kernels import softmax
@@ -76,7 +76,9 @@ def in_lockstep(kernel: Kernel, arrays: Sequence[np.ndarray], integers: Sequence
 def test_scalar_bodies(name: str) -> None:
     """The bits of the loop IR's own meaning, for all types, in blocks that do not divide the range."""
     table = kernels(REGISTRY[name])
-    machine = load(written(table), Memory())
+    text = written(table, OLDEST)
+    assert text.count(".visible .entry") == len(table) > 0
+    machine = load(text, Memory())
     for number, (key, kernel) in enumerate(table.items()):
         types, count = memory_types(kernel), 77
         arrays = [given(t, count, number + n) for n, t in enumerate(types)]
@@ -96,7 +98,7 @@ def test_reductions_by_teams(name: str) -> None:
              for partial in ((False, True) if spec.in_dtypes[0] is dt.float32 else (n % 2 == 0,))]
     table = {f"k{n}": reduce.rows(spec, "v" * len(spec.in_dtypes), partial, True) for n, (spec, partial) in
              enumerate(cases)}
-    machine = load(written(table), Memory())
+    machine = load(written(table, OLDEST), Memory())
     for key, (spec, partial) in zip(table, cases, strict=True):
         alone = reduce.rows(spec, "v" * len(spec.in_dtypes), partial, False)
         for count in (1, 31, 70):
@@ -137,7 +139,7 @@ def softmax_kernels(by_team: bool) -> dict[str, Kernel]:
 
 def test_softmax_by_teams() -> None:
     teams, alone = softmax_kernels(True), softmax_kernels(False)
-    machine = load(written(teams), Memory())
+    machine = load(written(teams, OLDEST), Memory())
     for key, kernel in alone.items():
         dtype = memory_types(kernel)[0]
         for count in (1, 17, 70):

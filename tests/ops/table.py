@@ -10,6 +10,8 @@ from typing import Any
 
 from ops.case import Bad, Case
 
+from twofold.ir.op import REGISTRY
+
 HERE = Path(__file__).parent
 
 
@@ -35,6 +37,25 @@ def _gathered(name: str) -> list[tuple[str, Any]]:
 def cases() -> list[Case]:
     """Every case, each with an id of its own."""
     return [row for _, row in _gathered("CASES")]
+
+
+@cache
+def firsts() -> frozenset[str]:
+    """The ids of the cases each of which is the first of some op."""
+    seen: set[str] = set()
+    some = set()
+    for case in cases():
+        if not seen.issuperset(case.ops):
+            some.add(str(case))
+        seen.update(case.ops)
+    return frozenset(some)
+
+
+def samples() -> list[Case]:
+    """All cases of ops that have a lowering of their own, and of the others, which share their schedules, the first of
+    each; with what names no op. For what compiles every case in some way of its own."""
+    return [case for case in cases() if not case.ops or str(case) in firsts()
+            or any(REGISTRY[name].lower is not None for name in case.ops)]
 
 
 def errors() -> list[tuple[str, Bad]]:

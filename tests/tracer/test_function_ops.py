@@ -1,6 +1,7 @@
 """Every case of the op table through `tf.function`, with static and with unknown sizes: eager's bits, or its error.
 
-Static sizes are compiled in full, unknown ones in the first tier; `tests/runtime/test_tiers.py` compares both.
+Static sizes are compiled in full, but for cases whose schedules others have; unknown ones in the first tier;
+`tests/runtime/test_tiers.py` compares both.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ops.case import Case, named
-from ops.table import cases
+from ops.table import cases, samples
 
 import twofold as tf
 from twofold.eager.tensor import Tensor, wrap
@@ -46,10 +47,11 @@ def eagerly(case: Case, tensors: Sequence[Tensor]) -> Any:
 
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_static(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TWOFOLD_TIERS", "0")
     tensors = operands(case, case.shapes[0])
     function = tf.function(lambda *t: run(case, *t), autograph=False, fallback=False)
     expected = eagerly(case, tensors)
+    if case in samples():
+        monkeypatch.setenv("TWOFOLD_TIERS", "0")
     tf.random.set_seed(5)
     check_same(expected, function(*tensors))
     assert function.experimental_get_tracing_count() == 1
