@@ -63,13 +63,13 @@ def page() -> str:
 
 # -- coverage -----------------------------------------------------------------------------------------------------
 COVERAGE = Path(__file__).with_name("coverage.md")
-NAMES = Path(__file__).parents[1] / "tests" / "coverage" / "names.json"
+NAMES = Path(__file__).parents[1] / "tests" / "names" / "names.json"
 
 _COVERAGE_HEAD = """\
 # TensorFlow's names
 
 Where each public name of TensorFlow {version} stands, of its {count} without raw ops, `compat`, DTensor, Lite and TPU;
-`make docs` writes this page, from `tests/coverage/names.json`, which `tests/coverage/record.py` records. *Here*: the
+`make docs` writes this page, from `tests/names/names.json`, which `tests/names/record.py` records. *Here*: the
 name is there. *Refused*: asking for it raises an AttributeError that says why, or what to use
 (`twofold/_front/refusals.py`). *Missing*: neither.
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from twofold._front.namespace import publish
 from twofold.runtime import devices
 
 from ._front.api import public
 
-__all__ = ["is_gpu_available", "is_built_with_cuda", "gpu_device_name"]
+if TYPE_CHECKING:
+    from ._front.testing import Benchmark, TestCase, benchmark_config, compute_gradient, main
+
+__all__ = ["Benchmark", "TestCase", "benchmark_config", "compute_gradient", "gpu_device_name", "is_built_with_cuda",
+           "is_built_with_gpu_support", "is_built_with_rocm", "is_built_with_xla", "is_cpu_target_available",
+           "is_gpu_available", "main"]
 
 
 @public
@@ -38,6 +45,48 @@ def is_built_with_cuda() -> bool:
 def gpu_device_name() -> str:
     """The name of the first GPU; empty when there is none."""
     return "/device:GPU:0" if is_gpu_available() else ""
+
+
+@public
+def is_built_with_gpu_support() -> bool:
+    """Whether this build can use GPUs: always, since it needs nothing but their driver."""
+    return True
+
+
+@public
+def is_built_with_rocm() -> bool:
+    """Whether this build can use GPUs by ROCm: never."""
+    return False
+
+
+@public
+def is_built_with_xla() -> bool:
+    """Whether XLA is there: never, since every `tf.function` is compiled to native code as it is."""
+    return False
+
+
+@public
+def is_cpu_target_available(target: str) -> bool:
+    """Whether native code for a processor can be made.
+
+    Args:
+        target: the name of an architecture, such as "x86" or "aarch64".
+
+    >>> import twofold as tf
+    >>> tf.test.is_cpu_target_available("a processor that nobody made")
+    False
+    """
+    import platform
+    names = {"x86": ("x86_64", "amd64", "i386", "i686"), "arm": ("arm",), "aarch64": ("aarch64", "arm64")}
+    return platform.machine().lower() in names.get(str(target), (str(target),))
+
+
+# Loaded when it is first asked for: unittest takes longer than all that programs need of this module.
+def __getattr__(name: str) -> Any:
+    if name in ("Benchmark", "TestCase", "benchmark_config", "compute_gradient", "main"):
+        from ._front import testing
+        return getattr(testing, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 publish(__name__)

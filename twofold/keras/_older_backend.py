@@ -10,6 +10,8 @@ from typing import Any
 
 import twofold as tf
 
+from . import _registry
+
 __all__ = ["OLDER"]
 
 #: the functions by their names
@@ -562,3 +564,6 @@ def pool3d(x: Any, pool_size: Any, strides: Any = (1, 1, 1), padding: str = "val
            pool_mode: str = "max") -> Any:
     """The largest values or the means of windows of volumes."""
     return _pool(x, pool_size, strides, padding, data_format, pool_mode)
+
+
+_registry.provide("older_backend", OLDER)

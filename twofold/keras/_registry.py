@@ -7,6 +7,7 @@ where each part comes from. The parts:
 - ``module``: the public module of `tf.keras` of a path such as `("optimizers", "schedules")`.
 - ``operations``: the functions of `tf.keras.ops` by name.
 - ``operation_class``: the layer class of one of them, by the module and the class that configs name.
+- ``older_backend``: the functions that `tf.keras.backend` had before `tf.keras.ops`, by name.
 - ``TFOpLambda``, ``Functional``: classes that are not public and that configs name.
 """
 

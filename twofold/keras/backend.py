@@ -8,7 +8,7 @@ import twofold as tf
 from twofold._front.api import as_numpy, public
 from twofold._front.namespace import publish
 
-from . import naming
+from . import _registry, naming
 from .call_context import learning_phase, set_learning_phase
 from .config import (
     epsilon,
@@ -80,9 +80,9 @@ def standardize_dtype(dtype: Any) -> str:
 
 def __getattr__(name: str) -> Any:
     if not name.startswith("_"):
-        from ._older_backend import OLDER
-        if name in OLDER:
-            return OLDER[name]
+        older = _registry.ask("older_backend")
+        if name in older:
+            return older[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -3,11 +3,39 @@
 from __future__ import annotations
 
 import abc
+import collections.abc
+import typing
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from twofold._front.namespace import publish
+from twofold.eager.tensor import Tensor
+from twofold.eager.variable import Variable
+from twofold.tracer.concrete import ConcreteFunction
+from twofold.tracer.function import Function
+from twofold.tracer.function_type import FunctionType, InferenceFunction
 
-__all__ = ["TraceType"]
+__all__ = ["AtomicFunction", "Callable", "ConcreteFunction", "FunctionType", "GenericFunction", "PolymorphicFunction",
+           "SupportsTracingProtocol", "TensorLike", "TraceType"]
+
+#: a `tf.function`, which traces for each kind of arguments
+PolymorphicFunction = GenericFunction = Function
+#: what functions are called as
+Callable = collections.abc.Callable
+#: the graph of a concrete function as a function of flat tensors
+AtomicFunction = InferenceFunction
+#: what `tf.convert_to_tensor` takes
+TensorLike = Tensor | Variable | np.ndarray | np.generic | int | float | complex | str | bytes | bool | list | tuple
+
+
+@typing.runtime_checkable
+class SupportsTracingProtocol(typing.Protocol):
+    """Objects that say themselves what a trace depends on; see `TraceType`."""
+
+    def __tf_tracing_type__(self, context: Any) -> TraceType:
+        """The properties that a trace depends on."""
 
 
 class TraceType(abc.ABC):
