@@ -191,8 +191,10 @@ class Backend(ABC):
                 be, and nothing else.
         """
 
-    def stored(self, graph: g.Graph, donate: dict[int, int], label: str) -> CompiledGraph | None:
-        """The compiled program that `program` kept for the graph `origin`, if there is one."""
+    def stored(self, graph: g.Graph, donate: dict[int, int], label: str, improve: Callable[[], g.Graph]
+               ) -> CompiledGraph | None:
+        """The compiled program that `program` kept for the graph `origin`, if there is one; `improve` gives what passes
+        make of it, for code that is made later."""
         return None
 
     @abstractmethod

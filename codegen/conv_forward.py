@@ -23,6 +23,7 @@ from .gemm_pack import pack
 from .gemm_shapes import BLOCK, HERE, PACKED, Tiling, panel_width
 from .loop import BlockBuilder, Cell, Kernel, LoopBuilder, LoopFunction
 from .loop_sizes import covering, parted, quotient, share
+from .target import CACHES
 from .value_types import vector
 
 __all__ = ["forward", "panels"]
@@ -102,6 +103,18 @@ class _WindowBlock(NamedTuple):
     depth: Scalar
     lines: Scalar
     some: Scalar
+
+
+class _Fetched(NamedTuple):
+    """What tiles fetch for later ones.
+
+    at: where the next tile begins. step: elements to what it fetches next, for each element that it takes. of_tile: to
+    where the one after it begins.
+    """
+
+    at: Cell
+    step: Scalar
+    of_tile: Scalar
 
 
 class _Forward:
@@ -201,6 +214,7 @@ class _Forward:
         fresh = b.eq(block.number, 0)
         mask = b.select(fresh, b.const(0, dt.int64), -1)
         length, height, zeros = box.sizes[3], box.height, b.at(self.zeros, 0)
+        next_panel = self.fetched(box, block, lying, right)
         if not self.shape.first_tier:
             with b.if_(b.le(height, length)), b.for_(0, box.rows, length) as line, b.for_(0, length, height) as at:
                 # The last tile begins early enough to be whole, and leaves out what was done.
@@ -209,12 +223,28 @@ class _Forward:
                 source, target = b.at(box.source, b.load(self.places, row)), b.at(out, b.load(self.to, row))
                 self.tiles.invoke(self.tiles.spaced, height, columns,
                                   (source, v.x_x, *middle, b.select(fresh, zeros, target), mask, target, v.to_x,
-                                   at - begin, columns))
+                                   at - begin, columns, next_panel.at.get(), next_panel.step))
+                next_panel.at.set(b.at(next_panel.at.get(), next_panel.of_tile))
         with nullcontext() if self.shape.first_tier else b.else_(), b.for_(0, box.rows, self.shape.tall) as row:
             count = b.minimum(box.rows - row, self.shape.tall)
             self.tiles.invoke(self.tiles.listed, count, columns,
                               (box.source, b.at(self.places, row), *middle, b.select(fresh, zeros, out), mask, out,
-                               b.at(self.to, row), count, columns))
+                               b.at(self.to, row), count, columns, next_panel.at.get(), next_panel.step))
+            next_panel.at.set(b.at(next_panel.at.get(), next_panel.of_tile))
+
+    def fetched(self, box: _PlaceBox, block: _WindowBlock, lying: Scalar, right: Scalar) -> _Fetched:
+        """What is fetched of the next panel during the tiles of one, which lies at `right`: packed, an even share for
+        each tile; to be packed, a line of each of its rows, where these lie evenly spaced; else nothing."""
+        b, v = self.b, self.v
+        rows = b.and_(self.here, b.and_(b.eq(v.inner, v.k), b.eq(v.b_n, 1)))
+        share = covering(b, b.const(self.width, dt.int64), covering(b, box.rows, self.shape.tall))
+        nothing, line = (b.const(n, dt.int64) for n in (0, CACHES.line // self.dtype.size))
+
+        def choose(packed: Scalar, by_rows: Scalar, otherwise: Scalar) -> Scalar:
+            return b.select(self.packed, packed, b.select(rows, by_rows, otherwise))
+
+        first = choose(b.at(right, panel_size(self.shape)), b.at(lying, self.width), right)
+        return _Fetched(b.local(first), choose(share, v.b_k, nothing), choose(block.depth * share, line, nothing))
 
     # -- boxes ----------------------------------------------------------------------------------------------------
     def cover(self, images: Scalar, first: list[Scalar], work: Scalar, group: Scalar) -> None:

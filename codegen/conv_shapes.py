@@ -212,7 +212,7 @@ def panel_size(shape: Tiling) -> int:
 
 def forward(w: Geometry, outputs: int, groups: int, dtype: DType, filters: FilterSteps | None = None,
             pixels: tuple[Sizes, tuple[int, ...], tuple[int, ...]] | None = None, threads: int = 1,
-            unless: bool = False) -> Cut:
+            unless: bool = False, ready: bool = False) -> Cut:
     """The convolution by filters.
 
     Args:
@@ -223,6 +223,7 @@ def forward(w: Geometry, outputs: int, groups: int, dtype: DType, filters: Filte
             Every one, where it is None.
         threads: how many there are.
         unless: whether it is left to the kernel `inside` where filters are finite (`conv_inside_shapes.py`).
+        ready: whether packed filters are there already, however few boxes read them.
     """
     sizes, first, strides = pixels or (w.outputs, (0, 0, 0), (1, 1, 1))
     lying = filters or as_they_lie(w, outputs, groups)
@@ -233,7 +234,7 @@ def forward(w: Geometry, outputs: int, groups: int, dtype: DType, filters: Filte
     # What is copied lies group by group, pixels beside each other, where a group's channels are whole vectors.
     apart = groups if copies and inner % shape.lanes == 0 else 1
     held = min(max(_BESIDE // (inner * dtype.size), 1), groups) if apart > 1 else groups
-    images, *box = _box(w, w.taps * inner * columns, held * inner * dtype.size, -(-groups // held))
+    images, *box = _box(w, w.taps * inner * columns, held * inner * dtype.size, -(-groups // held), threads)
     cover = w._replace(outputs=tuple(box)).reach
     seen = w._replace(sizes=cover, before=(0, 0, 0), channels=w.channels // apart) if copies else w
     words, lines, length, begin = _window(seen, w, groups // apart)
@@ -243,7 +244,7 @@ def forward(w: Geometry, outputs: int, groups: int, dtype: DType, filters: Filte
     panels = -(-columns // panel_width(shape, False))
     boxes = [dm.ceil_div(o, b) for o, b in zip(w.outputs, box, strict=True)]
     count = dm.ceil_div(w.images, images) * math.prod(boxes)
-    mode = PACKED if unless else _mode(panels, count, filters is None and shape.masks)
+    mode = PACKED if unless else _mode(panels, count, filters is None and shape.masks, ready)
     rows = (k, inner, *w.window[1:]) if filters else (k, k, 1, 1)  # one step from each row to the next
     of_b = (columns, *rows, *lying.taps, lying.element, lying.column, lying.group)
     packs = packing(of_b, groups * -(-k // BLOCK) * panels, shape, unless) if mode == PACKED else None
@@ -276,12 +277,12 @@ def packing(of_b: tuple[int, ...], panels: int, shape: Tiling, checked: bool) ->
     return integers, panels, elements + panels * checked
 
 
-def _mode(panels: int, boxes: Size, readable: bool) -> int:
+def _mode(panels: int, boxes: Size, readable: bool, ready: bool) -> int:
     """How filters are read: as they lie if they can be and are near, being narrow; packed by the boxes themselves if
     these are few; else packed before."""
     if readable and panels == 1:
         return DIRECT
-    return HERE if not isinstance(boxes, Dim) and boxes <= _FEW else PACKED
+    return HERE if not ready and not isinstance(boxes, Dim) and boxes <= _FEW else PACKED
 
 
 def pieces(units: Size, panels: int, threads: int) -> int:
@@ -301,16 +302,18 @@ def place_weight(window: int, columns: int) -> int:
     return 2 * window * -(-columns // 16) + 16
 
 
-def _box(w: Geometry, filters: int, pixel: int, runs: int = 1) -> tuple[int, ...]:
+def _box(w: Geometry, filters: int, pixel: int, runs: int, threads: int) -> tuple[int, ...]:
     """Images, and places along each axis, of a box: enough boxes to share out, of many places each, and evenly cut,
     that cover little enough to stay near. Where there are many elements of `filters`, boxes are large, so that they
-    are read few times. A pixel has so many bytes."""
+    are read few times; where one thread takes all boxes, fewer will do, which have fewer pixels in common. A pixel has
+    so many bytes."""
     if any(isinstance(o, Dim) for o in w.outputs):
         return 1, 1, 8, 64
     images = 1 if isinstance(w.images, Dim) else w.images
     near = _NEAR if runs == 1 else _NEARER
     near = min(max(near // (pixel * math.prod(w.strides)), _HIGH), MAX_ROWS)
-    room = near if filters > _LARGE else min(max(images * math.prod(w.outputs) * runs // _UNITS, 56), near)
+    units = _UNITS if threads > 1 else _UNITS // 2
+    room = near if filters > _LARGE else min(max(images * math.prod(w.outputs) * runs // units, 56), near)
     box: list[int] = []
     for size in (*reversed(w.outputs), images):
         most = max(room // math.prod(box), 1) if box else min(room, _LINE)

@@ -203,13 +203,15 @@ def _integers(f: FunctionBuilder, *names: str) -> list[Scalar]:
 
 def forward_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, spaced: bool,
                  skips: bool = False) -> LoopFunction:
-    """The micro-kernel `(x, places, lines, used, some, length, k, b, ldb, old, mask, out, to, rest, n)`.
+    """The micro-kernel `(x, places, lines, used, some, length, k, b, ldb, old, mask, out, to, rest, n, next, step)`.
 
     It writes old + sums to `out`. Its rows lie in `x` and in `out` at the offsets in `places` and `to`; or, if
     `spaced`, so many elements apart; in `old` as in `out` where `mask` is -1, or all at `old` where it is 0. Of each
     row it takes k elements: along `used` lines, whose offsets are in `lines`, `some` of the first and up to `length` of
     each other. Of the tile n columns are written, and of the rows the first `rest`; if `spaced`, all but the first
-    `rest`. If it `skips` rows of B, the row at which a line begins stands in `lines`, MOST_LINES after its offset.
+    `rest`. For each element that it takes, memory from `next` on is fetched that later tiles read, `step` elements
+    further each time; but not by tiles of one vector, which need all loads that there are. If it `skips` rows of B, the
+    row at which a line begins stands in `lines`, MOST_LINES after its offset, and it takes neither `next` nor `step`.
     """
     f = FunctionBuilder(f"conv_{'spaced_' if spaced else ''}{rows}x{vectors}")
     number, memory, table = dt.int64, address(dtype), address(dt.int64)
@@ -219,6 +221,7 @@ def forward_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, spaced: 
     old, mask = f.parameter("old", memory), f.parameter("mask", number)
     out, to = f.parameter("out", memory), f.parameter("to", number if spaced else table)
     rest, n = _integers(f, "rest", "n")
+    ahead = None if skips else (f.local(f.parameter("next", memory)), f.parameter("step", number))
     columns = _Columns(f, tiling, dtype, vectors, n)
     sums = columns.sums(rows)
     rows_of = _Spaced if spaced else _Listed
@@ -232,6 +235,8 @@ def forward_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, spaced: 
         for together in _UNROLLED[vectors]:
             with f.for_(rest_of_line, together - 1, -together):
                 _along(f, columns, sums, reads, at_x, at_b, ldb, together)
+                if ahead is not None and vectors > 1:
+                    _fetch(f, *ahead, together)
             rest_of_line = rest_of_line & (together - 1)
         left.set(left.get() - count)
         room.set(length)
@@ -254,6 +259,13 @@ def _along(f: BlockBuilder, columns: _Columns, sums: list[list[Cell]], reads: _S
             columns.multiply(row, f.load(left, u), right[u])
     at_x.set(f.at(here, together))
     at_b.set(rows[-1])
+
+
+def _fetch(f: BlockBuilder, at: Cell, step: Scalar, together: int) -> None:
+    """Fetches what later tiles read, for some elements of a line."""
+    for _ in range(together):
+        f.prefetch(at.get(), 0)
+        at.set(f.at(at.get(), step))
 
 
 def filters_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, scattered: bool) -> LoopFunction:

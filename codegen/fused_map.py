@@ -19,6 +19,7 @@ from .units import FusionItem, Group, Source
 
 __all__ = ["Map"]
 
+_FEW = 4  # elements of a row that are written out
 _SHORT = 32  # elements of a row below which beginning and ending a loop costs as much as they do
 
 
@@ -52,6 +53,13 @@ def _short(space: Sequence[DimLike], length: DimLike) -> int:
     return 0 if isinstance(length, Dim) or length > _SHORT or length != last else length
 
 
+def _is_interleaved(dims: Dimensions, operands: int) -> bool:
+    """Whether rows have few elements, which lie apart in operands whose neighbours lie in rows beside each other."""
+    (size, steps), (_, falls) = dims[-1], dims[-2]
+    apart = [n for n in range(operands) if steps[n] not in (0, 1)]
+    return not isinstance(size, Dim) and size <= _FEW and bool(apart) and all(falls[n] == 1 for n in apart)
+
+
 class Map(GroupKernel):
     """Elementwise items over one space.
 
@@ -73,7 +81,7 @@ class Map(GroupKernel):
         layouts = [*[s.layout for s in sources], *[dense if p is None else p.layout for p in parts]]
         dims = merged(space, [la.strides for la in layouts])
         total = dm.numel(space)
-        each = 1  # elements of an iteration
+        each, short = 1, 0  # elements of an iteration; of a row that is one
         if len(dims) < 2:
             steps = dims[0][1] if dims else (0,) * len(layouts)
             self.rows(None, steps, sources, items, self.b.start, self.b.stop)
@@ -81,13 +89,17 @@ class Map(GroupKernel):
             return self.tiles(dims, down, sources, items)
         elif short := _short(space, dims[-1][0]):
             each, total = short, dm.numel([size for size, _ in dims[:-1]])
-            self.short_rows(dims, sources, items)
+            if _is_interleaved(dims, len(sources)):
+                self.interleaved(dims, short, sources, items)
+                each = 1  # what is written out is counted so
+            else:
+                self.short_rows(dims, sources, items)
         else:
             self.boxes(dims, sources, items)
         weight = each * (1 + self.instructions() // 8)
         kernel = self.b.done(self.group.items, total, weight)
         written = [v if p is None else p.base for v, p in zip(self.stored, parts, strict=True)]
-        kernel.rows = _rows(space, each, list(zip([*[s.base for s in sources], *written], layouts, strict=True)))
+        kernel.rows = _rows(space, short or 1, list(zip([*[s.base for s in sources], *written], layouts, strict=True)))
         return kernel
 
     def instructions(self) -> int:
@@ -100,6 +112,28 @@ class Map(GroupKernel):
             coords = b.split(row, [size for size, _ in outer])
             starts = [b.affine(None, coords, [steps[n] for _, steps in outer]) for n in range(len(dims[0][1]))]
             self.rows(starts, dims[-1][1], sources, items, b.const(0, dt.int64), b.number(dims[-1][0]))
+
+    def interleaved(self, dims: Dimensions, length: int, sources: list[Source], items: list[FusionItem]) -> None:
+        """Rows of a few elements that lie apart in operands: an iteration writes a row, so that LLVM makes vectors of
+        neighbouring rows, which are shuffled before they are stored."""
+        b = self.b
+        long, outer = b.number(dims[-2][0]), [d for d, _ in dims[:-2]]
+        first = b.idiv(b.start, long)
+        with b.for_(first, b.idiv(b.stop + (long - 1), long)) as line:
+            begin = line * long
+            coords = b.split(line, outer) if outer else []
+            starts = [b.affine(None, coords, [steps[n] for _, steps in dims[:-2]]) if outer else None
+                      for n in range(len(dims[0][1]))]
+            bases = [self.begin(start, s.layout.offset) for start, s in zip(starts, sources, strict=False)]
+            with b.for_(b.maximum(b.start - begin, 0), b.minimum(b.stop - begin, long)) as i:
+                for place in range(length):
+                    index = [i, b.const(place, dt.int64)]
+                    loaded = {(s.base, s.layout): b.load(b.memory(s.base), b.affine(
+                        bases[n], index, [dims[-2][1][n], dims[-1][1][n]])) for n, s in enumerate(sources)}
+                    env = self.compute_items(items, loaded)
+                    for n, v in enumerate(self.stored, len(sources)):
+                        b.store(b.memory(v), b.affine(starts[n], index, [dims[-2][1][n], dims[-1][1][n]]),
+                                env[v])
 
     def boxes(self, dims: Dimensions, sources: list[Source], items: list[FusionItem]) -> None:
         """Rows of the last dimension; the range counts elements, and may begin and end inside a row."""

@@ -14,7 +14,7 @@ over them in several passes, so that a softmax or a layer norm written out is on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
 from twofold.ir import dims as dm
@@ -38,9 +38,11 @@ _MOVED = Group(-1, ())
 _Refusal: TypeAlias = tuple[str, Sequence[About]]  # why an item cannot be in a group: a text, and its operands
 
 
-def fuse(graph: g.Graph, backend: Backend, loop: loop_info.LoopInfo | None = None) -> Grouping:
-    """The units of `graph` on a backend; `loop` is the one that the graph is the body of."""
-    return _GraphFuser(backend, loop).fuse(graph)
+def fuse(graph: g.Graph, backend: Backend, loop: loop_info.LoopInfo | None = None,
+         steady: Collection[g.Value] = ()) -> Grouping:
+    """The units of `graph` on a backend; `loop` is the one that the graph is the body of, `steady` are inputs that stay
+    the same in many runs."""
+    return _GraphFuser(backend, loop, steady).fuse(graph)
 
 
 def resume(grouping: Grouping, backend: Backend) -> _GraphFuser:
@@ -60,8 +62,11 @@ def resume(grouping: Grouping, backend: Backend) -> _GraphFuser:
 
 
 class _GraphFuser:
-    def __init__(self, backend: Backend, loop: loop_info.LoopInfo | None = None) -> None:
-        self.backend, self.loop = backend, loop or loop_info.LoopInfo()
+    def __init__(self, backend: Backend, loop: loop_info.LoopInfo | None = None,
+                 steady: Collection[g.Value] = ()) -> None:
+        self.backend, self.loop, self.steady = backend, loop or loop_info.LoopInfo(), steady
+        self.packed: set[g.Value] = set()  # worth packing once for many runs
+        self.pieces: dict[g.Value, Source] = {}  # copies of a piece of another value
         self.slots: dict[g.Value, Slot] = {}
         self.changing: set[g.Value] = set()  # values that may be changed in place
         self.checked: set[g.Node] = set()  # writers of items whose places have been checked
@@ -87,7 +92,7 @@ class _GraphFuser:
         units = updates.early(graph, units, {v for slot in self.slots.values() for v in (slot.base, slot.index)})
         for at, unit in enumerate(units):
             unit.at = at
-        return Grouping(units, self.sources, self.slots, self.apart)
+        return Grouping(units, self.sources, self.slots, self.apart, self.packed, self.pieces)
 
     def own(self, value: g.Value, at: int) -> None:
         """`value` has memory of its own."""
@@ -177,6 +182,8 @@ class _GraphFuser:
             return source
         copy = g.Value(source.layout.shape, source.base.dtype)
         self.place(FusionItem("copy", [source], [copy], {}, lambda s, x: x, None, None))
+        if source.layout.is_dense():
+            self.pieces[copy] = source
         return self.sources[copy]
 
     def view(self, node: g.Node, op: Op) -> None:

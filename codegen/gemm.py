@@ -46,17 +46,18 @@ __all__ = ["BLOCK", "DIRECT", "PACKED", "HERE", "TURNED", "FINISHED", "HEADER", 
 
 
 def build(module: ir.Module, dtype: DType, shape: Tiling, part: str, heap: bool = False) -> None:
-    """Writes `tall`, `pack_b` and `small`, or `flat` (see `symbol`): kernels `(start, stop, args)` that return 0.
+    """Writes `tall`, `pack_b` and `small`, or `flat` and `pack_flat` (see `symbol`): kernels `(start, stop, args)` that
+    return 0.
 
     `tall` and `flat` compute units of work: a unit is some rows and columns of one product of the batch, and the range
     numbers them by batch, rows, columns. `flat` is for products of one row. args: the addresses of C, A and B (or of
-    what `pack_b` made of B); how B is read (`tall`: DIRECT, HERE, PACKED; `flat`: DIRECT, HERE, TURNED); M, N, K; the
-    strides, in elements, of C from row to row, of A from row to row and along k, of B along k and from column to
-    column; rows and columns of a unit, the rows at most `tiles_at_once` (of K) tallest tiles, columns whole panels; how
-    many batch dimensions follow, at most MAX_BATCH_RANK. For each of them, outermost first: its length, and in elements
-    the strides of A and of B (0 to repeat them), and of C. B is read DIRECT only where its columns are neighbours, it
-    is summed in its own dtype and `shape.masks`; TURNED where neighbours along k lie beside each other and
-    `shape.masks`.
+    what `pack_b` or `pack_flat` made of B); how B is read (`tall`: DIRECT, HERE, PACKED; `flat`: these and TURNED); M,
+    N, K; the strides, in elements, of C from row to row, of A from row to row and along k, of B along k and from column
+    to column; rows and columns of a unit, the rows at most `tiles_at_once` (of K) tallest tiles, columns whole panels;
+    how many batch dimensions follow, at most MAX_BATCH_RANK. For each of them, outermost first: its length, and in
+    elements the strides of A and of B (0 to repeat them), and of C. B is read DIRECT only where its columns are
+    neighbours, it is summed in its own dtype and `shape.masks`; TURNED where neighbours along k lie beside each other
+    and `shape.masks`.
 
     An *epilogue* is a kernel that goes on with the elements of C, tile by tile, while they are near. `tall` has one
     where FINISHED is added to how B is read. Behind the batch dimensions there are then its address, how many words
@@ -67,7 +68,8 @@ def build(module: ir.Module, dtype: DType, shape: Tiling, part: str, heap: bool 
     own, and what the epilogue leaves is all. That is for sums of one block alone.
 
     `pack_b` packs B for PACKED, with the same args but for the work memory instead of C and in place of A. Its range
-    numbers batch, block of k, and panel; each takes `words` * panel_width elements of what is summed.
+    numbers batch, block of k, and panel; each takes `words` * panel_width elements of what is summed. `pack_flat` does
+    so for `flat`, in BLOCK * panel_width elements. Neither looks at what the args say of A and of C.
 
     `small` takes the addresses of C, A and B, all C-contiguous, and M, N and K, none of them 0, and computes all of one
     product whatever its range.

@@ -25,7 +25,9 @@ __all__ = ["kernels"]
 def kernels(dtype: DType, shape: Tiling, part: str) -> dict[str, Kernel]:
     """The kernels of a key of PARTS, by name, for tile shapes (`gemm_shapes.first_tier`)."""
     if part == "flat":
-        return {"flat": _FirstFlat(dtype, shape, pack(shape, dtype), None, "flat").recorded()}
+        packing = pack(shape, dtype)
+        return {"flat": _FirstFlat(dtype, shape, packing, None, "flat").recorded(),
+                "pack_flat": gemm_kernels.pack_flat(dtype, shape, packing)}
     held = together(dtype)
     packing, begin = pack(shape, dtype, held), beginnings(shape) if held == 4 else None
     tall = _FirstTall(dtype, shape, packing, begin, "tall").recorded()

@@ -45,7 +45,7 @@ from .statements import Callee
 from .target import CACHES
 from .value_types import address, vector
 
-__all__ = ["ProductKernel", "ProductPanel", "Unit", "UnitRows", "kernels", "pack_b", "small"]
+__all__ = ["ProductKernel", "ProductPanel", "Unit", "UnitRows", "kernels", "pack_b", "pack_flat", "small"]
 
 _FEW = 2  # panels of B for which packing such rows does not repay
 
@@ -53,7 +53,8 @@ _FEW = 2  # panels of B for which packing such rows does not repay
 def kernels(dtype: DType, shape: Tiling, part: str) -> dict[str, Kernel]:
     """The kernels of a key of PARTS, by name."""
     if part == "flat":
-        return {"flat": _Flat(dtype, shape, pack(shape, dtype)).recorded()}
+        packing = pack(shape, dtype)
+        return {"flat": _Flat(dtype, shape, packing).recorded(), "pack_flat": pack_flat(dtype, shape, packing)}
     held = together(dtype)
     packing = pack(shape, dtype, held)
     begin = beginnings(shape) if held == 4 else None
@@ -74,18 +75,29 @@ def _pack_panel(b: LoopBuilder, packing: LoopFunction, begin: LoopFunction | Non
 
 def pack_b(dtype: DType, shape: Tiling, packing: LoopFunction, begin: LoopFunction | None) -> Kernel:
     """Packs B for PACKED."""
-    b = LoopBuilder(symbol("pack_b", dtype))
+    return _packs("pack_b", dtype, packing, begin, panel_width(shape, False), block(dtype), words(dtype))
+
+
+def pack_flat(dtype: DType, shape: Tiling, packing: LoopFunction) -> Kernel:
+    """The same for products of one row, whose panels are wider."""
+    return _packs("pack_flat", dtype, packing, None, panel_width(shape, True), BLOCK, BLOCK)
+
+
+def _packs(name: str, dtype: DType, packing: LoopFunction, begin: LoopFunction | None, width: int, size: int,
+           held: int) -> Kernel:
+    """The kernel that packs panels of a width: blocks of `size` inner indices, each of which takes `held` words of a
+    column."""
+    b = LoopBuilder(symbol(name, dtype))
     x = _Operands(b, dtype)
-    width = panel_width(shape, False)
-    count, panels = _blocks(b, x.k, block(dtype)), covering(b, x.n, width)
+    count, panels = _blocks(b, x.k, size), covering(b, x.n, width)
     with b.for_(b.start, b.stop) as number:
         of_batch = quotient(b, number, panels)
         batch = quotient(b, of_batch, count)
-        column, first = (number - of_batch * panels) * width, (of_batch - batch * count) * block(dtype)
+        column, first = (number - of_batch * panels) * width, (of_batch - batch * count) * size
         _, at_b, _ = x.seek(batch)
         source = b.at(x.b, at_b + (first * x.b_k + column * x.b_n))
-        _pack_panel(b, packing, begin, b.at(x.c, number * (words(dtype) * width)), width, source, x.b_n, x.b_k,
-                    b.minimum(x.n - column, width), b.minimum(x.k - first, block(dtype)))
+        _pack_panel(b, packing, begin, b.at(x.c, number * (held * width)), width, source, x.b_n, x.b_k,
+                    b.minimum(x.n - column, width), b.minimum(x.k - first, size))
     return b.finish()
 
 

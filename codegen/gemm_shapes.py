@@ -29,7 +29,7 @@ MAX_BATCH_RANK = 16
 TILE_WORDS = 6  # args of an epilogue that tell of the tile, before its own
 EPILOGUE_WORDS = 256  # args that an epilogue has at most
 # What is compiled together: most programs need no `flat`.
-PARTS = {"tall": ("tall", "pack_b", "small"), "flat": ("flat",)}
+PARTS = {"tall": ("tall", "pack_b", "small"), "flat": ("flat", "pack_flat")}
 _FIRST_HEIGHT = 4  # rows of a tile in the first tier
 HURRIED = 100  # inner indices below which C is not there by itself when it is to be written
 _STACK = 128 << 10  # bytes of packed A on the stack

@@ -7,7 +7,7 @@ graph is memory by itself; here is what memory there is besides, and how an argu
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
@@ -17,8 +17,9 @@ from twofold.ir.dtypes import DType
 
 from .statements import Kernel
 
-__all__ = ["Work", "PartialResults", "Within", "Slot", "LibraryKey", "Library", "Detail", "Blocking", "Rows", "Tiles",
-           "Loads", "Epilogue", "Run", "Memory", "Argument", "RunKernel", "bytes_of", "memory_in", "operand_of"]
+__all__ = ["Work", "PartialResults", "Within", "Slot", "LibraryKey", "Library", "PackedInput", "Detail", "Blocking",
+           "Rows", "Tiles", "Loads", "Epilogue", "Run", "Memory", "Argument", "RunKernel", "bytes_of", "memory_in",
+           "operand_of"]
 
 LibraryKey: TypeAlias = tuple[str, ...]  # a kind that somebody provides, then what tells its kernels apart
 
@@ -70,6 +71,32 @@ class Library:
     def name(self) -> str:
         """The key as one word."""
         return "/".join(self.key)
+
+
+class PackedInput(NamedTuple):
+    """What is packed once for many runs, in which an input stays the same: a run of a library kernel.
+
+    Attributes:
+        kernel: it takes the address of the memory that it fills, then that of the input as often as `addresses` says,
+            then `integers`.
+        input: the number of the input. offset: the byte of it at which what is packed begins.
+        total: the range of the kernel.
+        size, dtype: of the memory.
+    """
+
+    kernel: Library
+    input: int
+    offset: int
+    addresses: int
+    integers: tuple[int, ...]
+    total: int
+    size: int
+    dtype: DType
+
+    @property
+    def bytes(self) -> int:
+        """Of the memory that it fills."""
+        return self.size * self.dtype.size
 
 
 @data_class(frozen=True, eq=False)

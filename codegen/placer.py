@@ -106,6 +106,15 @@ class Placer(ABC):
         """Whether an operand stays the same in every round of the loop around the op."""
         return False
 
+    def is_steady(self, source: Source) -> bool:
+        """Whether an operand stays the same in many runs, so that it may be packed before the first."""
+        return False
+
+    def packs(self, source: Source, rows: DimLike, elements: DimLike) -> None:
+        """Notes that an operand of so many elements is the right one of products of so many rows, of a kind for which
+        it could be packed before."""
+        return  # what runs at once is not planned again
+
     # -- kernels ----------------------------------------------------------------------------------
     def kernel(self, build: Callable[..., loop.Kernel], *args: Hashable) -> RunKernel:
         """The kernel that `build(*args)` makes, as a run takes it."""

@@ -5,9 +5,9 @@ value lies (a buffer of the caller's, the scratch memory called arena, or the me
 take over memory of inputs, the sizes that must be computed, and how much work threads may share. `planner.py` makes
 it of a graph; a backend turns it into code (`program.py`: LLVM for processors). `plan_text.py` prints it for people.
 
-A run gets the addresses of the buffers (inputs, then outputs, then constants, all row-major), the values of the
-symbols, and `arena` bytes aligned to a cache line. It ends with a status: 0; (number of a step + 1) << 16 | what its
-kernel told; or `backend.INTERRUPTED`.
+A run gets the addresses of the buffers (inputs, then outputs, then constants, all row-major, then packings), the values
+of the symbols, and `arena` bytes aligned to a cache line. It ends with a status: 0; (number of a step + 1) << 16 | what
+its kernel told; or `backend.INTERRUPTED`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,25 @@ from twofold.ir.data_class import data_class, field
 from twofold.ir.dims import Dim, DimLike, ceil_div
 
 from .arena import ALIGNED, Block
-from .operands import Argument, Detail, Epilogue, Library, Memory, PartialResults, Rows, Slot, Within, Work, bytes_of
+from .operands import (
+    Argument,
+    Detail,
+    Epilogue,
+    Library,
+    Memory,
+    PackedInput,
+    PartialResults,
+    Rows,
+    Slot,
+    Within,
+    Work,
+    bytes_of,
+)
 from .statements import Kernel, accesses
 from .units import FusionItem, Grouping
 
-__all__ = ["UNBOUNDED", "Plan", "Step", "Shares", "RowShares", "Batch", "Branch", "While", "Copy", "RowBlocks", "Tree",
-           "Aliases", "parts_of", "batch_arguments", "memory_of", "owners", "slots_of"]
+__all__ = ["UNBOUNDED", "Plan", "Step", "Shares", "RowShares", "Batch", "Branch", "While", "Copy",
+           "RowBlocks", "Tree", "Aliases", "parts_of", "batch_arguments", "memory_of", "owners", "slots_of"]
 
 _ROUNDS = 64  # that a loop is taken to run, where that is not known
 _MANY = 48  # steps that make a plan long
@@ -244,6 +257,9 @@ class Plan:
         work: simple operations of a run.
         groupings: the units of the graph and of its regions.
         interruptible: whether loops ask if they are to end.
+        packings: what is packed before the first run. The memory of each is a buffer, behind the constants.
+        worth_packing: the numbers of inputs that products read so that it would be worth packing them once for many
+            runs, if they stay the same.
     """
 
     graph: g.Graph
@@ -263,6 +279,8 @@ class Plan:
     work: DimLike
     groupings: list[Grouping]
     interruptible: bool = False
+    packings: Sequence[PackedInput] = ()
+    worth_packing: Sequence[int] = ()
 
     @property
     def is_long(self) -> bool:

@@ -6,11 +6,11 @@ lowerings may ask for is said in `placer.py`; which items share a kernel is `fus
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from twofold.ir import graph as g
-from twofold.ir.dims import DimLike
+from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import ScalarBody
 
@@ -22,6 +22,9 @@ from .placer import Placer, same
 from .units import FusionItem, Source
 
 __all__ = ["Fuser", "PlanPlacer"]
+
+# Packing takes about as long as the products of some forty rows: for so many, and for so few elements, it is all one.
+_MANY, _LARGE = 1 << 10, 1 << 14
 
 
 class Fuser(Protocol):
@@ -37,6 +40,8 @@ class Fuser(Protocol):
         sources: where the elements of every value so far lie.
         made_at: the number of the unit after which a value is there.
         orders: the orders of axes in which values are wanted.
+        steady: inputs that stay the same in many runs.
+        packed: values that are worth packing once for many runs, if they stay the same.
     """
 
     backend: Backend
@@ -48,6 +53,8 @@ class Fuser(Protocol):
     sources: dict[g.Value, Source]
     made_at: dict[g.Value, int]
     orders: dict[g.Value, tuple[int, ...]]
+    steady: Collection[g.Value]
+    packed: set[g.Value]
 
     def place(self, item: FusionItem, axes: tuple[int, ...] | None = None, after: int = -1) -> None:
         """Puts an item into a group, one behind unit number `after`."""
@@ -84,6 +91,13 @@ class PlanPlacer(Placer):
 
     def is_fixed(self, source: Source) -> bool:
         return source.base in self.fuser.loop.fixed
+
+    def is_steady(self, source: Source) -> bool:
+        return source.base in self.fuser.steady
+
+    def packs(self, source: Source, rows: DimLike, elements: DimLike) -> None:
+        if not isinstance(elements, Dim) and elements >= _LARGE and (isinstance(rows, Dim) or rows <= _MANY):
+            self.fuser.packed.add(source.base)
 
     def fill(self, outs: Sequence[g.Value], *runs: Run) -> None:
         reads = {v: Source(v, contiguous(v.dims)) for run in runs for v in run.values() if v not in outs}

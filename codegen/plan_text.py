@@ -18,13 +18,13 @@
     }
 
 First the sizes that are computed from unknown ones, where their text is long. Then all memory, each piece with a
-number: inputs, outputs and constants; scratch memory with the byte of the arena at which it begins and the steps
-between which it lives; and slots, whose place an integer tells while the program runs. Values that share memory have
-one number; `holds` names the ops whose results are there, one after another. A result that takes over an input's
-memory is that input. Last the steps in order, with branches and loops around them: what a kernel writes, its name, what
-it reads and, behind a semicolon, the sizes that it gets; then its iterations x the simple operations of each. Of a
-`shared` step threads may take parts. Steps in `by 28 of 8 x 2048 rows {` run for 28 rows, of 8 matrices of 2048 each,
-before the first of them runs for the next.
+number: inputs, outputs, constants, and what is packed before; scratch memory with the byte of the arena at which it
+begins and the steps between which it lives; and slots, whose place an integer tells while the program runs. Values that
+share memory have one number; `holds` names the ops whose results are there, one after another. A result that takes over
+an input's memory is that input. Last the steps in order, with branches and loops around them: what a kernel writes, its
+name, what it reads and, behind a semicolon, the sizes that it gets; then its iterations x the simple operations of
+each. Of a `shared` step threads may take parts. Steps in `by 28 of 8 x 2048 rows {` run for 28 rows, of 8 matrices of
+2048 each, before the first of them runs for the next.
 """
 
 from __future__ import annotations
@@ -125,7 +125,11 @@ class _PlanWriter:
         first = len(plan.inputs) + len(plan.outputs)
         for memory, number in plan.buffers.items():
             if number >= first:
-                roles[memory] = [f"constant {number - first}"]
+                packing = number - first - len(plan.constants)
+                if packing < 0:
+                    roles[memory] = [f"constant {number - first}"]
+                else:
+                    roles.setdefault(memory, []).append(f"packed before of input {plan.packings[packing].input}")
         for memory, names in roles.items():
             yield f"{self.named(memory, memory)} is {', '.join(names)}{self.holds(memory)}"
 

@@ -32,7 +32,7 @@ from . import (
 )
 from .backend import Backend
 from .layout import Layout, contiguous
-from .operands import Library, Memory, Run, Slot, Within, bytes_of
+from .operands import Library, Memory, PackedInput, Run, Slot, Within, Work, bytes_of, memory_in
 from .plan import (
     UNBOUNDED,
     Aliases,
@@ -65,7 +65,7 @@ structured_windows.install()
 
 
 def plan(graph: g.Graph, backend: Backend, donate: dict[int, int] | None = None, interruptible: bool = False,
-         intact: bool = False) -> Plan:
+         intact: bool = False, steady: Collection[int] = ()) -> Plan:
     """The plan of `graph`.
 
     Args:
@@ -77,21 +77,27 @@ def plan(graph: g.Graph, backend: Backend, donate: dict[int, int] | None = None,
             address of what they ask (`runtime/interrupts.py: poll_words`).
         intact: whether a run that fails, or is interrupted, must leave inputs as they were: then none gives its memory
             away where that could happen after it was written.
+        steady: numbers of inputs that stay the same in many runs: what products need of them is packed before the
+            first (`Plan.packings`).
     """
     backend.prepare()
     if intact and interruptible and any(node.op is g.WHILE for node in graph.walk()):
         donate = None  # a loop that can be interrupted is a check that can fail late
-    planner = _Planner(graph, donate or {}, backend)
+    planner = _Planner(graph, donate or {}, backend, steady)
     if intact and planner.fails_late():
-        planner = _Planner(graph, {}, backend)
+        planner = _Planner(graph, {}, backend, steady)
     return planner.finish(interruptible)
 
 
 class _Planner:
     """The state that the graphs of a program share: its steps in order, and which values share memory."""
 
-    def __init__(self, graph: g.Graph, donate: dict[int, int], backend: Backend) -> None:
+    def __init__(self, graph: g.Graph, donate: dict[int, int], backend: Backend, steady: Collection[int]) -> None:
         self.graph, self.backend = graph, backend
+        self.steady = {graph.inputs[n] for n in steady}
+        self.numbers: dict[Memory | Slot, int] = {graph.inputs[n]: n for n in steady}
+        self.packings: dict[PackedInput, PackedInput] = {}  # each is its own key
+        self.packed: dict[Memory, PackedInput] = {}  # memory that is filled before the first run
         self.steps: list[Step] = []
         self.touched: list[tuple[int, g.Value]] = []  # memory that is used between steps
         self.loops: list[tuple[While, int, int]] = []  # each with its steps
@@ -99,7 +105,8 @@ class _Planner:
         self.seen: set[Memory] = set()  # memory that has been used
         self.aliases: Aliases = {}
         self.groupings: list[Grouping] = []
-        body = _Body(self, graph, donate)
+        self.pieces: dict[Memory | Slot, Source] = {}  # copies of a piece of another value
+        body = _Body(self, graph, donate, steady=self.steady)
         self.tree = body.steps()
         self.outputs, self.donated = body.outputs, body.donated
 
@@ -135,7 +142,44 @@ class _Planner:
             step.shares = None if number in by_rows else self.shares(step.total, amount)
         return Plan(self.graph, self.outputs, constants, symbols, self.steps, self.tree, buffers, layout.offsets,
                     layout.size, blocks, layout.sums, self.aliases, self.donated, self.libraries(), work,
-                    self.groupings, interruptible)
+                    self.groupings, interruptible, list(self.packings.values()), self.worth_packing())
+
+    def keep(self, runs: Sequence[Run]) -> list[Run]:
+        """The runs that are left where those that pack what stays the same are done before."""
+        return [run for run in runs if not self.packs_before(run)]
+
+    def packs_before(self, run: Run) -> bool:
+        """Whether a run packs what stays the same in many runs; if so, it is noted."""
+        if not run.fixed or not isinstance(run.kernel, Library):
+            return False
+        work, operands = run.arguments[0], [a for a in run.arguments[1:] if memory_in(a) is not None]
+        integers = [a for a in run.arguments if type(a) is int]
+        places = {memory_in(operand) for operand in operands}
+        if not isinstance(work, Work) or len(places) != 1 or 1 + len(operands) + len(integers) < len(run.arguments):
+            return False
+        value, at = places.pop() or (work, 0)
+        owner, offset = self.origin(value)
+        number, offset = self.numbers.get(owner), offset + at
+        if number is None or isinstance(offset, Dim) or isinstance(work.size, Dim) or isinstance(run.total, Dim):
+            return False
+        made = PackedInput(run.kernel, number, offset * value.dtype.size, len(operands), tuple(integers), run.total,
+                       work.size, work.dtype)
+        self.packed[work] = self.packings.setdefault(made, made)
+        return True
+
+    def origin(self, value: Memory) -> tuple[Memory | Slot, DimLike]:
+        """The value in whose memory another one's elements are, or were before they were copied, and the number of the
+        first."""
+        owner, offset = memory_of(self.aliases, value), 0
+        while (piece := self.pieces.get(owner)) is not None:
+            owner, offset = memory_of(self.aliases, piece.base), offset + piece.layout.offset
+        return owner, offset
+
+    def worth_packing(self) -> list[int]:
+        """The numbers of inputs that are worth packing once for many runs, if they stay the same."""
+        worth = {self.origin(v)[0] for grouping in self.groupings for v in grouping.packed}
+        given = self.donated.values()
+        return [n for n, v in enumerate(self.graph.inputs) if v in worth and n not in given]
 
     def share_rows(self) -> None:
         """Finds the loops that threads share as a whole."""
@@ -198,6 +242,8 @@ class _Planner:
             if isinstance(a, g.Value) and a not in buffers and (array := g.constant_of(a)) is not None:
                 buffers[a] = start + len(constants)
                 constants.append(np.ascontiguousarray(array))
+        order = {packing: n for n, packing in enumerate(self.packings, start + len(constants))}
+        buffers.update((work, order[packing]) for work, packing in self.packed.items())
         return buffers, constants
 
     def widen(self) -> None:
@@ -234,11 +280,12 @@ class _Body:
     """One graph of a program, the function's or a region: its units as steps."""
 
     def __init__(self, shared: _Planner, graph: g.Graph, donate: dict[int, int],
-                 loop: loop_info.LoopInfo | None = None) -> None:
+                 loop: loop_info.LoopInfo | None = None, steady: Collection[g.Value] = ()) -> None:
         self.shared, self.graph, self.donate = shared, graph, donate
         self.inplace = {} if loop is None else {n: graph.inputs[n] for n in loop.writers}
-        self.grouping = fusion.fuse(graph, shared.backend, loop)
+        self.grouping = fusion.fuse(graph, shared.backend, loop, steady)
         shared.groupings.append(self.grouping)
+        shared.pieces.update(self.grouping.pieces.items())
         shared.aliases.update(self.grouping.slots)
         self.donated: dict[int, int] = {}
         self.tree: Tree = []
@@ -248,6 +295,9 @@ class _Body:
 
     def steps(self) -> Tree:
         """The tree of steps."""
+        for unit in self.grouping.units:
+            if isinstance(unit, Single):
+                unit.runs = self.shared.keep(unit.runs)
         self.settle_outputs()
         epilogues.attach(self.grouping, self.graph.inputs, self.outputs, self.donate,
                          self.shared.backend.caches)
@@ -520,7 +570,9 @@ class _Body:
     def region(self, graph: g.Graph, operands: Sequence[g.Value], donate: dict[int, int],
                loop: loop_info.LoopInfo | None = None) -> _Body:
         """A region whose inputs lie where `operands` do."""
-        body = _Body(self.shared, graph, donate, loop)
+        steady = {v for v, operand in zip(graph.inputs, operands, strict=True)
+                  if self.shared.origin(operand)[0] in self.shared.steady}
+        body = _Body(self.shared, graph, donate, loop, steady)
         self.shared.aliases.update(zip(graph.inputs, operands, strict=True))
         return body
 
@@ -548,7 +600,7 @@ class _Body:
         body = self.region(node.regions[1], state, {n: n for n in range(count)}, loop)
         for unit in body.grouping.units:
             if isinstance(unit, Single):  # what is the same in all rounds
-                for run in unit.runs:
+                for run in self.shared.keep(unit.runs):
                     if run.fixed:
                         self.add(_step_of(run, unit.node))
                 unit.runs = [run for run in unit.runs if not run.fixed]

@@ -127,13 +127,16 @@ class Apart(NamedTuple):
 
 @data_class(eq=False)
 class Grouping:
-    """The units in order, the source of every value, which values lie in slots, and what kept units apart, as it was
-    decided."""
+    """The units in order, the source of every value, which values lie in slots, what kept units apart, as it was
+    decided, which values are worth packing once for many runs, if they stay the same, and which are copies of a piece
+    of another one's memory."""
 
     units: list[Group | Single]
     sources: dict[g.Value, Source]
     slots: dict[g.Value, Slot]
     apart: list[Apart]
+    packed: set[g.Value] = field(default_factory=set)
+    pieces: dict[g.Value, Source] = field(default_factory=dict)
 
     def number(self) -> None:
         """Numbers the units by their places."""

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.graph_text import text
 
-from . import cache, generated, identity, interrupts, memory, sharing, threads, tiers
+from . import cache, generated, identity, interrupts, memory, packed, sharing, threads, tiers
 from . import products as _products  # noqa: F401 - provides the library kernels of matrix products
 from .calls import NodeFailure, address_of
 from .description import Description, DetailArguments, ProgramCode, describe, pack, unpack
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from twofold.codegen.backend import Backend, CompiledGraph
     from twofold.codegen.plan import Plan
 
-__all__ = ["Native", "native", "compile_program", "environment", "key"]
+__all__ = ["Native", "native", "compile_program", "environment", "is_stored", "key"]
 
 _ALIGNED = 64
 _PARTS = 2  # modules of a long program for each processor: more than one, since libraries are compiled beside them
@@ -68,16 +68,17 @@ class Native:
     """
 
     __slots__ = ("graph", "about", "cached", "words", "charge", "constants", "_images", "_table", "_lines", "_later",
-                 "_call", "_call_locked", "_shapes", "types", "_static", "_small", "__weakref__")
+                 "_call", "_call_locked", "_shapes", "types", "_static", "_small", "_keeper", "_kept", "__weakref__")
 
     def __init__(self, graph: g.Graph, about: Description, code: ProgramCode, origin: g.Graph | None = None,
-                 cached: bool = False, key: str | None = None) -> None:
+                 cached: bool = False, key: str | None = None, again: Replan | None = None) -> None:
         """Args:
             graph: of native nodes only.
             about, code: what it takes and gives, and its machine code.
             origin: the graph that passes made `graph` of, whose lines `about` counts.
             cached: whether both were found on disk.
             key: under which better code goes there.
+            again: plans the program for inputs that stay the same; None where it is not to be done.
         """
         self.graph, self.about, self.cached, self.charge = graph, about, cached, tiers.charge(about.work, about.own)
         self._lines = [node.loc for node in (graph if origin is None else origin).walk()]
@@ -91,8 +92,12 @@ class Native:
         self._images: list[Image] = []
         self._run_by(code.files)
         self._later = [(code, key)] if code.modules else []  # a list, from which one thread takes it
-        self._table[_BEFORE + CODE["left"]] = tiers.budget(code.modules) if code.modules else tiers.NEVER
-        self.constants = [address_of(c) for c in about.constants]
+        self._kept: packed.PackedOperands | None = None
+        self._keeper: packed.Keeper | None = None
+        if again is not None and about.worth_packing and packed.enabled():
+            self._keeper = packed.Keeper(self, functools.partial(_packing, again, about, key))
+        self._table[_BEFORE + CODE["left"]] = tiers.budget(code.modules) if code.modules else self._budget()
+        self.constants: list[int] = [address_of(c) for c in about.constants]
         self._shapes = [dims for dims, _ in about.outputs]
         self.types = [dt.as_dtype(name).np for _, name in about.outputs]
         self._static = not any(isinstance(d, Dim) for s in self._shapes for d in s)
@@ -117,14 +122,17 @@ class Native:
         key = _key(origin, donate or {}, label)
         stored = _read_stored(key)
         about, code = stored or _compiled(graph, backend, donate or {}, origin, key, sizes or {})
-        return cls(graph, about, code, origin, stored is not None, key)
+        return cls(graph, about, code, origin, stored is not None, key,
+                   Replan(lambda: graph, backend, donate or {}, origin))
 
     @classmethod
-    def stored(cls, graph: g.Graph, donate: dict[int, int], label: str) -> Native | None:
-        """The program of what passes make of `graph`, where it is on disk."""
+    def stored(cls, graph: g.Graph, backend: Backend, donate: dict[int, int], label: str,
+               improve: Callable[[], g.Graph]) -> Native | None:
+        """The program of what passes make of `graph`, where it is on disk; `improve` gives that graph."""
         key = _key(graph, donate, label)
         stored = _read_stored(key)
-        return None if stored is None else cls(graph, *stored, cached=True, key=key)
+        again = Replan(improve, backend, donate, graph)
+        return None if stored is None else cls(graph, *stored, cached=True, key=key, again=again)
 
     @classmethod
     def of(cls, plan: Plan) -> Native:
@@ -161,7 +169,7 @@ class Native:
             code, key = self._later.pop()
         except IndexError:
             return None
-        self._table[_BEFORE + CODE["left"]] = tiers.NEVER
+        self._table[_BEFORE + CODE["left"]] = self._budget()
         weak = weakref.ref(self)
 
         def make() -> None:
@@ -194,15 +202,43 @@ class Native:
         tiers.wait(lambda: len(self._images) > 1)  # for another thread that makes the code
         self._table[len(self._table) - 1] = interrupts.poll_words()
 
-    def _count(self, sizes: dict[str, int]) -> None:
+    def code(self, name: str) -> int:
+        """The address of its function of this name, or 0 (`program_table.py: CODE`)."""
+        return self._table[_BEFORE + CODE[name]]
+
+    def _budget(self) -> int:
+        """What calls of the second tier may count until inputs are looked at."""
+        return tiers.NEVER if self._keeper is None else self._keeper.budget()
+
+    def _count(self, arrays: Sequence[np.ndarray], sizes: dict[str, int]) -> None:
         """Counts a call that Python makes; it asks for better code where there is need of it."""
         about, at = self.about, _BEFORE + CODE["left"]
-        if isinstance(about.own, Dim) and about.own.evaluate(sizes) >= tiers.AT_ONCE:
+        if self._later and isinstance(about.own, Dim) and about.own.evaluate(sizes) >= tiers.AT_ONCE:
             self.promote()
             return
         self._table[at] -= self.charge if self.charge > 0 else cast("Dim", about.work).evaluate(sizes) - self.charge
-        if self._table[at] < 0 and (promotion := self._promotion()) is not None:
+        if self._table[at] >= 0:
+            return
+        if (promotion := self._promotion()) is not None:
             tiers.request(promotion)
+        elif self._keeper is not None:
+            self._table[at] = self._budget()  # before, as the background may be done at any time
+            self._keeper.look(arrays)
+
+    # -- operands that are packed once (`packed.py`) ----------------------------------------------------------------
+    def keep(self, kept: packed.PackedOperands) -> None:
+        """Has calls from now on read these, where their inputs allow it."""
+        _own(kept)._table[_BEFORE + 2] = self._table[_BEFORE + 2]  # whether it runs alone
+        self._kept = kept
+        self._table[_BEFORE + CODE["packed"]] = ctypes.addressof(kept.words)
+        self._table[_BEFORE + CODE["left"]] = tiers.NEVER
+
+    def drop(self, kept: packed.PackedOperands) -> None:
+        """Has calls from now on do without these."""
+        if self._kept is kept:
+            self._table[_BEFORE + CODE["packed"]] = 0
+            self._table[_BEFORE + CODE["left"]] = self._budget()
+            self._kept = None
 
     def __call__(self, arrays: Sequence[np.ndarray], sizes: dict[str, int]) -> list[np.ndarray]:
         """The outputs for row-major arrays. Those whose memory an output takes (`about.donated`) are overwritten.
@@ -210,9 +246,19 @@ class Native:
         Raises:
             NodeFailure: a check failed.
         """
+        kept = self._kept
+        if kept is not None:
+            if kept.serves(arrays):
+                self._table[_BEFORE + CODE["left"]] = tiers.NEVER
+                return _own(kept)._run(arrays, sizes, kept.rest)
+            self.drop(kept)
+        elif self._later or self._keeper is not None:
+            self._count(arrays, sizes)
+        return self._run(arrays, sizes, self.constants)
+
+    def _run(self, arrays: Sequence[np.ndarray], sizes: dict[str, int], rest: Sequence[int]) -> list[np.ndarray]:
+        """The outputs; `rest` are the addresses of buffers behind those of inputs and outputs."""
         about = self.about
-        if self._later:
-            self._count(sizes)
         arrays = [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in arrays]
         shapes = self._shapes if self._static else [dm.evaluate(s, sizes) for s in self._shapes]
         outs: list[np.ndarray] = []
@@ -223,8 +269,8 @@ class Native:
         need = about.arena if not isinstance(about.arena, Dim) else about.arena.evaluate(sizes)
         arena = memory.empty((need + _ALIGNED,), np.dtype(np.uint8)) if need else None
         at = (address_of(arena) + _ALIGNED - 1) // _ALIGNED * _ALIGNED if arena is not None else 0
-        buffers = (ctypes.c_int64 * (len(arrays) + len(outs) + len(self.constants)))(
-            *map(address_of, arrays), *map(address_of, outs), *self.constants)
+        buffers = (ctypes.c_int64 * (len(arrays) + len(outs) + len(rest)))(
+            *map(address_of, arrays), *map(address_of, outs), *rest)
         numbers = (ctypes.c_int64 * (len(about.symbols) or 1))(*[sizes[s] for s in about.symbols])
         call = self._call_locked if self._small else self._call
         status = call(ctypes.addressof(buffers), ctypes.addressof(numbers), at, self.words)
@@ -238,6 +284,11 @@ class Native:
             code = check.code if more is None else _explained(more, buffers, at, sizes)
             raise NodeFailure(check.op, None if check.line is None else self._lines[check.line], code)
         return outs
+
+
+def _own(kept: packed.PackedOperands) -> Native:
+    """The program that reads packed operands."""
+    return cast("Native", kept.program)
 
 
 def native(run: CompiledGraph | None) -> Native | None:
@@ -271,6 +322,11 @@ def _key(graph: g.Graph, donate: dict[int, int], label: str) -> str | None:
     return cache.digest("program", label, text(graph, locations=False, names=False), sorted(donate.items()), key())
 
 
+def is_stored(graph: g.Graph, donate: dict[int, int], label: str) -> bool:
+    """Whether the program of what passes make of a graph is on disk."""
+    return _read_stored(_key(graph, donate, label)) is not None
+
+
 def _of_first_tier(key: str) -> str:
     """The key of a program's code of the first tier."""
     return cache.digest("first tier", key)
@@ -294,18 +350,43 @@ def _store(key: str | None, about: Description, code: ProgramCode) -> None:
             cache.remove("programs", _of_first_tier(key))
 
 
+class Replan(NamedTuple):
+    """How to plan a program once more.
+
+    graph: gives its graph, after the passes. backend, donate, origin: as for `Native.of_graph`.
+    """
+
+    graph: Callable[[], g.Graph]
+    backend: Backend
+    donate: dict[int, int]
+    origin: g.Graph
+
+
+def _packing(again: Replan, about: Description, key: str | None, steady: Sequence[int]) -> Native | None:
+    """The program that finds packed what it needs of inputs that stay the same, from disk or compiled now; None where
+    there is nothing to pack, or native code could not run it in place of the program that is described."""
+    key = None if key is None else cache.digest("packed", key, threads.get_num_threads(), list(steady))
+    stored = _read_stored(key)
+    graph = again.origin if stored is not None else again.graph()
+    better, code = stored or _compiled(graph, again.backend, again.donate, again.origin, key, {}, steady)
+    if not better.packings or better.donated != about.donated or better.symbols != about.symbols:
+        return None
+    return Native(graph, better, code, again.origin, stored is not None, key)
+
+
 def _compiled(graph: g.Graph, backend: Backend, donate: dict[int, int], origin: g.Graph,
-              key: str | None, sizes: Mapping[str, int]) -> tuple[Description, ProgramCode]:
-    """The description and code of a graph's program, which are stored under `key`."""
+              key: str | None, sizes: Mapping[str, int], steady: Sequence[int] = ()) -> tuple[Description, ProgramCode]:
+    """The description and code of a graph's program, which are stored under `key`; `steady` as for `planner.plan`,
+    which is worth the best code at once."""
     lines = {id(node.loc): n for n, node in enumerate(origin.walk())}  # passes keep the objects
     with _without_collections():
-        plan = _planned(graph, backend, donate, interruptible=bool(interrupts.poll_words()))
+        plan = _planned(graph, backend, donate, interruptible=bool(interrupts.poll_words()), steady=steady)
         about = describe(plan, lambda node: None if node.loc is None else lines.get(id(node.loc)))
         endable = bool(interrupts.poll_words()) or not any(step.loops for step in plan.steps)
         own = about.own
         if isinstance(own, Dim) and own.symbols() <= sizes.keys():
             own = own.evaluate(sizes)
-        first = tiers.enabled() and endable and (isinstance(own, Dim) or own < tiers.AT_ONCE)
+        first = not steady and tiers.enabled() and endable and (isinstance(own, Dim) or own < tiers.AT_ONCE)
         # The names of functions are the same in every program: each is linked by itself.
         code = _machine_code(lambda: _modules_of(plan), about.libraries, _is_shared(about.work), plan.is_long, first,
                              _settled(about))
@@ -328,11 +409,12 @@ def compile_program(graph: g.Graph, backend: Backend, name: str, donate: dict[in
     return program.emit(_planned(graph, backend, donate), name, parts=parts)
 
 
-def _planned(graph: g.Graph, backend: Backend, donate: dict[int, int], interruptible: bool = False) -> Plan:
+def _planned(graph: g.Graph, backend: Backend, donate: dict[int, int], interruptible: bool = False,
+             steady: Sequence[int] = ()) -> Plan:
     """The plan of a graph, with memory given away only where a run that fails leaves it as it was."""
     from twofold.codegen import planner
 
-    return planner.plan(graph, backend, donate, interruptible, intact=True)
+    return planner.plan(graph, backend, donate, interruptible, intact=True, steady=steady)
 
 
 def _modules_of(plan: Plan) -> list[str]:

@@ -86,10 +86,11 @@ class CPU(backend.Backend):
 
         return Native.of_graph(graph, self, donate, origin, label, sizes)
 
-    def stored(self, graph: g.Graph, donate: dict[int, int], label: str) -> Native | None:
+    def stored(self, graph: g.Graph, donate: dict[int, int], label: str, improve: Callable[[], g.Graph]
+               ) -> Native | None:
         from .compiled import Native
 
-        return Native.stored(graph, donate, label)
+        return Native.stored(graph, self, donate, label, improve)
 
     empty = staticmethod(memory.empty)  # itself: a call in between would be felt by small ops
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from twofold.codegen.operands import Library, Memory, PartialResults, Work
+from twofold.codegen.operands import Library, Memory, PackedInput, PartialResults, Work
 from twofold.ir import dim_table
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
-from twofold.ir.data_class import data_class
+from twofold.ir.data_class import data_class, field
 from twofold.ir.dims import DimLike
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["ProgramCode", "Description", "CheckInfo", "DetailArguments", "Buffer", "describe", "named", "pack",
            "unpack"]
 
-_FORMAT = 4
+_FORMAT = 5
 
 
 class ProgramCode(NamedTuple):
@@ -86,6 +86,8 @@ class Description:
         libraries: keys of library kernels.
         checks: by number of a step, what each status from 1 on means, and what tells more.
         buffers: what lies in the arena.
+        packings: what is packed once for many runs; its memory follows the constants.
+        worth_packing: the numbers of inputs for which that would be worth it, if they stay the same.
     """
 
     outputs: list[tuple[tuple[DimLike, ...], str]]
@@ -98,6 +100,8 @@ class Description:
     libraries: list[tuple[str, ...]]
     checks: dict[int, tuple[list[CheckInfo], DetailArguments | None]]
     buffers: list[Buffer]
+    packings: list[PackedInput] = field(default_factory=list)
+    worth_packing: list[int] = field(default_factory=list)
 
     def failed(self, status: int) -> tuple[CheckInfo, DetailArguments | None]:
         """The check that a nonzero result of the entry stands for."""
@@ -116,7 +120,8 @@ def describe(p: Plan, line_of: Callable[[g.Node], int | None]) -> Description:
         p.donated, [lib.key for lib in p.libraries],
         {n: (_checks(s, line_of), _arrays(s, p)) for n, s in enumerate(p.steps)
          if s.codes or isinstance(s.kernel, Library)},
-        [Buffer(named(b.owner), b.size, b.first, b.last, p.offsets[b.owner]) for b in p.blocks])
+        [Buffer(named(b.owner), b.size, b.first, b.last, p.offsets[b.owner]) for b in p.blocks],
+        list(p.packings), list(p.worth_packing))
 
 
 def _checks(step: Step, line_of: Callable[[g.Node], int | None]) -> list[CheckInfo]:
@@ -169,7 +174,9 @@ def pack(about: Description, code: ProgramCode) -> bytes:
             [buffer, size(at), name, size(first), sizes(shape)] for buffer, at, name, first, shape in arrays.arrays
         ], sizes(arrays.sizes)]] for n, (checks, arrays) in about.checks.items()],
         "buffers": [[b.name, size(b.size), b.first, b.last, size(b.offset)] for b in about.buffers],
-        "sizes": table.rows, "files": [len(file) for file in code.files],
+        "packings": [[p.kernel.key, p.input, p.offset, p.addresses, p.integers, p.total, p.size, p.dtype.name]
+                     for p in about.packings],
+        "worth_packing": about.worth_packing, "sizes": table.rows, "files": [len(file) for file in code.files],
         "modules": [len(module) for module in code.modules], "quick": code.quick,
     }
     return b"".join([json.dumps(head).encode(), b"\n", *[c.tobytes() for c in constants], *code.files, *code.modules])
@@ -203,7 +210,10 @@ def unpack(stored: bytes) -> tuple[Description, ProgramCode] | None:
             size(fields["arena"]), size(fields["work"]), size(fields["own"]), constants, dict(fields["donated"]),
             [tuple(key) for key in fields["libraries"]], checks,
             [Buffer(name, size(of), first, last, size(offset))
-             for name, of, first, last, offset in fields["buffers"]]), code
+             for name, of, first, last, offset in fields["buffers"]],
+            [PackedInput(Library(tuple(key)), number, at, addresses, tuple(integers), total, room, dt.as_dtype(name))
+             for key, number, at, addresses, integers, total, room, name in fields["packings"]],
+            fields["worth_packing"]), code
     except (ValueError, KeyError, TypeError, IndexError):
         return None
 

@@ -40,6 +40,7 @@ structured_products.install()
 structured_alone.install()
 structured_draws.install()
 convolutions.install()
+_OF_A = (1, 4, 5, 6, 9, 10)  # integers of a product that do not matter where B is packed
 _TYPICAL = 64  # rows of a matrix of unknown size
 _FEW_PIXELS = 256  # of an image, whose product then leaves vectors unfilled, so that turning it is quicker
 
@@ -54,7 +55,9 @@ def _product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: 
     if products.is_scattered(x) and not left.layout.is_dense():
         left = p.copy(left)
         x = matrices_of(left, right, layout)
-    fixed = p.is_fixed(right)
+    fixed, steady = p.is_fixed(right), p.is_steady(right) and not x.batch
+    if not x.batch:
+        p.packs(right, x.m, x.k * x.n)
     first, second = p.at(left), p.at(right)
     places = {} if left.base is right.base else {left.base: left.layout.broadcast_to((*layout.shape[:-1], x.k)),
                                                  out: layout}
@@ -62,14 +65,14 @@ def _product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: 
     tiled = _tiles(x, dtype) if layout.is_contiguous() else None
 
     def runs(rows: int | None) -> list[Run]:
-        plan = _planned(x, dtype, fixed, rows)
+        plan = _planned(x, dtype, fixed, rows, steady)
         how = _rows(x, plan, dtype, places)
-        if how is not None and rows is None and not fixed:
+        if how is not None and rows is None and not (fixed or steady):
             shape = gemm.tiling(dtype)
             tiles = gemm.tiles_at_once(shape, dtype) if isinstance(x.k, Dim) else gemm.tiles_at_once(shape, dtype, x.k)
             most = tiles * shape.tall
             how = Rows(how.count, how.grain, how.steps, how.spans, how.matrices, Blocking(shape.tall, most, runs))
-        return _runs(x, plan, dtype, (Within(out, 0), first, second), fixed, how, tiled)
+        return _runs(x, plan, dtype, (Within(out, 0), first, second), fixed or steady, how, tiled)
 
     return runs(None)
 
@@ -85,8 +88,10 @@ def _runs(x: Matrices, plan: products.ProductPlan, dtype: DType, places: tuple[A
         tiles = None
     if plan.packs:  # which reads no more of A than its address
         work = Work(gemm.summed(dtype), plan.room)
-        runs.append(Run(_kernel(dtype, "pack_b"), [work, second, second, *plan.integers], plan.packs,
-                        max(plan.room // plan.packs, 1), fixed=fixed))
+        of_b = [0 if n in _OF_A else word for n, word in enumerate(plan.integers)]
+        packing = _kernel(dtype, "pack_flat" if plan.kernel == "flat" else "pack_b")
+        runs.append(Run(packing, [work, second, second, *of_b], plan.packs, max(plan.room // plan.packs, 1),
+                        fixed=fixed))
         second = work
     weight = max(plan.work // plan.total, 1) if _number(plan.work) and _number(plan.total) and plan.total else \
         _weight(x)
@@ -156,8 +161,9 @@ def _framed(p: Placer, x: Source, w: Geometry) -> tuple[Source, Geometry]:
     return Source(framed, contiguous(framed.dims)), inner
 
 
-def _cut(out: g.Value, x: Source, b: Source, *cuts: shapes.Cut) -> list[Run]:
-    """Runs of kernels of convolutions, and what packs B for all of them before, as the first one says."""
+def _cut(out: g.Value, x: Source, b: Source, *cuts: shapes.Cut, fixed: bool = False) -> list[Run]:
+    """Runs of kernels of convolutions, and what packs B for all of them before, as the first one says; `fixed` as for
+    that run."""
     cut = cuts[0]
     right: Within | Work = Within(b.base, b.layout.offset + cut.b)
     runs = []
@@ -165,7 +171,7 @@ def _cut(out: g.Value, x: Source, b: Source, *cuts: shapes.Cut) -> list[Run]:
         integers, panels, size = cut.packs
         work = Work(x.base.dtype, size)
         runs.append(Run(Library(("conv", x.base.dtype.name, "panels")), [work, right, *integers], panels,
-                        max(size // 8 // panels, 1)))
+                        max(size // 8 // panels, 1), fixed=fixed))
         right = work
     return [*runs, *(_run(out, x, right, cut) for cut in cuts)]
 
@@ -186,8 +192,15 @@ def _forward(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> N
         _plain(p, x, Source(y.base, y.layout.reshape((w.channels, outputs))), w)
         return
     x, out = p.dense(x, compute), p.target(compute)
-    p.fill([out], *_cut(out, x, y, *_windows(w, outputs, groups, compute)))
+    ready = _is_ready(p, w, y)
+    p.fill([out], *_cut(out, x, y, *_windows(w, outputs, groups, compute, ready=ready), fixed=ready))
     p.give(out)
+
+
+def _is_ready(p: Placer, w: Geometry, filters: Source) -> bool:
+    """Whether filters stay the same, so that they may be packed before a loop or many runs."""
+    p.packs(filters, w.places, dm.numel(filters.layout.shape))
+    return p.is_fixed(filters) or p.is_steady(filters)
 
 
 def _plain(p: Placer, x: Source, filters: Source, w: Geometry) -> None:
@@ -227,8 +240,9 @@ def _is_many(pixels: DimLike) -> bool:
     return isinstance(pixels, Dim) or pixels >= _FEW_PIXELS
 
 
-def _windows(w: Geometry, outputs: int, groups: int, dtype: DType, *where: Any) -> list[shapes.Cut]:
-    """A convolution by filters, `where` saying how they and the places lie: see `conv_shapes.forward`."""
+def _windows(w: Geometry, outputs: int, groups: int, dtype: DType, *where: Any, ready: bool) -> list[shapes.Cut]:
+    """A convolution by filters, `where` saying how they and the places lie: see `conv_shapes.forward`, also for
+    `ready`."""
     lying, pixels = where or (None, None)
     operands = (w, outputs, groups, dtype, lying, pixels, _threads())
     if narrow.suits(w, outputs, groups, dtype):
@@ -238,7 +252,7 @@ def _windows(w: Geometry, outputs: int, groups: int, dtype: DType, *where: Any) 
         return [cut] if shapes.padded(w) is None else [cut, shapes.forward(*operands, unless=True)]
     if inside.suits(w, outputs, groups, dtype):
         return [inside.forward(*operands), shapes.forward(*operands, unless=True)]
-    return [shapes.forward(*operands)]
+    return [shapes.forward(*operands, ready=ready)]
 
 
 def _input_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> None:
@@ -254,9 +268,11 @@ def _input_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -
     every = len(phases) == math.prod(w.strides)  # else no tap falls on some pixels
     out = p.target(compute) if every else p.zeros(compute)
     runs: list[Run] = []
+    ready = _is_ready(p, w, y)
     for phase in phases:
         lying, pixels = shapes.turned(w, outputs, groups, phase), (w.sizes, phase.first, phase.strides)
-        runs += _cut(out, ct, y, *_windows(phase.geometry, w.channels, groups, compute, lying, pixels))
+        cuts = _windows(phase.geometry, w.channels, groups, compute, lying, pixels, ready=ready)
+        runs += _cut(out, ct, y, *cuts, fixed=ready)
     p.fill([out], *runs)
     p.give(out)
 
@@ -283,13 +299,14 @@ def _number(size: DimLike) -> bool:
     return not isinstance(size, Dim)
 
 
-def _planned(x: Matrices, dtype: DType, often: bool = False, rows: int | None = None) -> products.ProductPlan:
-    """The plan of a product; `often` and `rows` as for `products.plan`."""
+def _planned(x: Matrices, dtype: DType, often: bool = False, rows: int | None = None,
+             ready: bool = False) -> products.ProductPlan:
+    """The plan of a product; `often`, `rows` and `ready` as for `products.plan`."""
     flat = [x.m, x.n, x.k, *x.a, *x.b, x.ldc, *[w for d in x.batch for w in d]]
     if not any(isinstance(v, Dim) for v in flat):
         if 0 in (x.m, x.n) or any(d[0] == 0 for d in x.batch):
             return products.ProductPlan("tall", False, 0, (0,) * gemm.HEADER, 0, 0, 0)
-        return products.plan(x, dtype, _threads(), often, rows)
+        return products.plan(x, dtype, _threads(), often, rows, ready)
     # Units for typical sizes; the first stride of a row, and whether columns are neighbours, are known or assumed not.
     def typical(v: DimLike) -> int:
         return _TYPICAL if isinstance(v, Dim) else v
@@ -297,13 +314,14 @@ def _planned(x: Matrices, dtype: DType, often: bool = False, rows: int | None = 
     beside = x.b[1] if _number(x.b[1]) else 2
     wide = max(typical(x.n), 2)  # a single column would be planned as a row, for another kernel
     guess = Matrices(max(typical(x.m), 2), wide, typical(x.k), (typical(x.k), 1), (wide, beside), wide)
-    often = often and not x.batch and _number(x.n) and _number(x.k) and 0 not in (x.n, x.k)
-    plan = products.plan(guess, dtype, _threads(), often)
+    known = not x.batch and _number(x.n) and _number(x.k) and 0 not in (x.n, x.k)
+    often, ready = often and known, ready and known
+    plan = products.plan(guess, dtype, _threads(), often, ready=ready)
     shape = gemm.tiling(dtype)
     columns, mode = gemm.panel_width(shape, False) * 4, plan.integers[0]
     if _number(x.n):
         columns = plan.integers[10]
-    packs, room = (plan.packs, plan.room) if often and x.n > 1 else (0, 0)
+    packs, room = (plan.packs, plan.room) if (often or ready) and x.n > 1 else (0, 0)
     if mode == gemm.PACKED and not packs:
         mode = gemm.HERE
     count, rows = dm.numel([d[0] for d in x.batch]), rows or shape.tall * 4

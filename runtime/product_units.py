@@ -23,13 +23,15 @@ _FEW_THREADS = 8  # up to which it is found exactly who does what
 _IDLE, _LATE = 0.25, 0.1
 
 
-def choose(x: Matrices, dtype: DType, count: int, often: bool, given: int | None = None) -> tuple[int, int, int]:
+def choose(x: Matrices, dtype: DType, count: int, often: bool, given: int | None = None,
+           ready: bool = False) -> tuple[int, int, int]:
     """Rows and columns of a unit of work, and how it reads B.
 
     Args:
         count: how many threads there are.
         often: the same B has many products: what packing it beforehand costs is nothing.
         given: the rows of a unit that has all columns, where these are given.
+        ready: whether a packed B would be there already.
     """
     shape, flat = gemm.tiling(dtype), x.m == 1
     width = gemm.panel_width(shape, flat)
@@ -38,8 +40,9 @@ def choose(x: Matrices, dtype: DType, count: int, often: bool, given: int | None
         batches = x.batches
         share = math.ceil(math.ceil(x.n / width) / max(math.ceil(count / batches), 1))
         mode = gemm.DIRECT if readable else gemm.TURNED if x.b[0] == 1 and shape.masks else gemm.HERE
+        mode = gemm.PACKED if ready else mode
         return 1, max(share, 1) * width, mode
-    search = _UnitSearch(x, dtype, count, often)
+    search = _UnitSearch(x, dtype, count, often, ready)
     mode = search.mode(readable, given)
     if given is not None:
         return given, search.panels * width, mode
@@ -51,8 +54,8 @@ def choose(x: Matrices, dtype: DType, count: int, often: bool, given: int | None
 class _UnitSearch:
     """The cost of the ways to take a product of several rows; what the names mean, `choose` says."""
 
-    def __init__(self, x: Matrices, dtype: DType, count: int, often: bool) -> None:
-        self.x, self.count, self.often = x, count, often
+    def __init__(self, x: Matrices, dtype: DType, count: int, often: bool, ready: bool) -> None:
+        self.x, self.count, self.often, self.ready = x, count, often, ready
         host = target.current().is_host  # another processor's costs are not measured here
         self.costs = costs_of.current() if host else costs_of.USUAL
         if (held := gemm.together(dtype)) == 4:  # a step multiplies four of them, packing takes as many instructions
@@ -110,6 +113,8 @@ class _UnitSearch:
         longest = self._longest(tall, wide, costs.near, 0.0, costs.pack_a)
         if self.often:  # threads that share columns read what others have made before
             return longest + (wide < self.panels) * self.x.m * costs.foreign * self.x.k
+        if self.ready:
+            return longest
         lines = self.batches * self.panels * gemm.VECTORS * self.x.k  # of packed B, most from where others packed them
         return longest + self.packed + lines * costs.foreign_b * (1 - 1 / self.count) + costs.start
 

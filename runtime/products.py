@@ -46,12 +46,14 @@ class ProductPlan(NamedTuple):
     work: int
 
 
-def plan(x: Matrices, dtype: DType, count: int, often: bool = False, rows: int | None = None) -> ProductPlan:
+def plan(x: Matrices, dtype: DType, count: int, often: bool = False, rows: int | None = None,
+         ready: bool = False) -> ProductPlan:
     """The plan for at most `count` threads.
 
     Args:
         often: the same B has many products: what packing it beforehand costs is nothing.
         rows: of a unit, which then has all columns; None where that is to be chosen.
+        ready: whether what packs B runs once for many calls.
     Raises:
         ValueError: there are more batch dimensions than `gemm.MAX_BATCH_RANK`.
     """
@@ -69,10 +71,11 @@ def plan(x: Matrices, dtype: DType, count: int, often: bool = False, rows: int |
     work = multiplied // (4 if flat else 16)  # one row waits for memory
     if not often:  # of many products threads may share all, though one alone is not worth it
         count = sharing.threads_for(work, count) if work >= sharing.IN_PROGRAMS else 1
-    rows, columns, mode = product_units.choose(x, dtype, count, often and not swapped, rows)
+    rows, columns, mode = product_units.choose(x, dtype, count, often and not swapped, rows, ready and not swapped)
     width = gemm.panel_width(shape, flat)
-    panels = batches * max(-(-x.k // gemm.block(dtype)), 1) * -(-x.n // width) if mode == gemm.PACKED else 0
-    room = panels * gemm.words(dtype) * width
+    size, words = (gemm.BLOCK, gemm.BLOCK) if flat else (gemm.block(dtype), gemm.words(dtype))
+    panels = batches * max(-(-x.k // size), 1) * -(-x.n // width) if mode == gemm.PACKED else 0
+    room = panels * words * width
     integers = (mode, x.m, x.n, x.k, x.ldc, *x.a, *x.b, rows, columns, len(x.batch),
                 *(word for dim in x.batch for word in dim))
     total = batches * -(-x.m // rows) * -(-x.n // columns)

@@ -75,7 +75,8 @@ class Executable:
         self.parts: list[Part] = []
         self.last: dict[int, list[g.Value]] = {}
         self._assumed: dict[int, list[dm.Guard]] = {}
-        self.whole: CompiledGraph | None = backend.stored(graph, self.donate, label)
+        self.whole: CompiledGraph | None = backend.stored(
+            graph, self.donate, label, lambda: graph if improve is None else improve(graph.copy()))
         if self.whole is not None:
             return
         origin = graph

@@ -27,7 +27,7 @@ from twofold.codegen.backend import INTERRUPTED
 from .claims_ir import released, taken
 from .emit import Glue, i8, i32, i64, ptr, void
 from .native_layout import CONTIGUOUS_ALIGNED, OWNDATA, WRITEABLE
-from .program_table import CLAIM, CODE, HEAD, INPUT, KIND, OUTPUT, RESULT, STACK, STEP
+from .program_table import CLAIM, CODE, HEAD, INPUT, KIND, OUTPUT, PACKED, RESULT, STACK, STEP
 
 __all__ = ["add_program_entries"]
 
@@ -159,9 +159,12 @@ class _Attempt(Glue):
         self.outs = self.room(ptr, self.add(self.outputs, i64(1)))  # arrays, until each is wrapped in a tensor
         self.wrapped = self.room(ptr, self.add(self.outputs, i64(1)))
         self.scratch, self.claimed = self.room(ptr), self.room(i64)
+        self.packed = self.room(ptr)  # an object that packed operands lie in, which is owned
+        self.known = self.room(i64)  # the number of those for which there is scratch memory
         self.clear()
         self.each(self.inputs, self.input)
         self.plan()
+        self.find_packed(self.leave)
         self.count_call()
         self.each(self.inputs, self.hold)
         self.each(self.outputs, self.allocate)
@@ -183,6 +186,7 @@ class _Attempt(Glue):
             self.store(null, self.word(self.wrapped, n))
 
         self.store(null, self.scratch)
+        self.store(null, self.packed)
         self.store(i64(0), self.claimed)
         self.store(i64(_LEFT), self.outcome)
         self.each(self.inputs, lambda n: self.store(null, self.word(self.references, n)))
@@ -477,6 +481,7 @@ class _Attempt(Glue):
         """The address of the scratch memory."""
         static = self.head("arena")
         need = self.select(self.icmp_signed("<", static, i64(0)), self.load(self.sizes, typ=i64), static)
+        need = self.need_of_packed(need)
         small, large, on = (self.fn.append_basic_block() for _ in range(3))
         room = self.add(need, i64(64))
         dims = self.room(i64)
@@ -500,20 +505,95 @@ class _Attempt(Glue):
         return self.inttoptr(self.and_(self.add(at, i64(63)), i64(-64)), ptr)
 
     # -- running ----------------------------------------------------------------------------------
-    def start(self, arena: ir.Value) -> None:
+    def find_packed(self, differ: ir.Block) -> ir.Value:
+        """The address of the words of operands that are packed once, or NULL; to `differ` where inputs are others now:
+        Python has them packed anew, or drops them."""
+        packed = self.load(self.code("packed"), typ=ptr)
+        looked = self.fn.append_basic_block()
+        self.leave_if(self.is_null(packed), looked)
+
+        def guard(n: ir.Value) -> None:
+            pair = self.at(packed, self.add(self.mul(n, i64(16)), i64(8 * len(PACKED))))
+            lies = self.load(self.word(self.buffers, self.get(pair, 0, i64)), typ=i64)
+            self.unless(self.same(lies, self.get(pair, 8, i64)), differ)
+
+        self.each(self.get(packed, 8 * PACKED["guards"], i64), guard)
+        self.branch(looked)
+        self.position_at_end(looked)
+        return packed
+
+    def need_of_packed(self, need: ir.Value) -> ir.Value:
+        """The bytes of scratch memory where operands that are packed once may be read; which these are is noted."""
+        packed = self.load(self.code("packed"), typ=ptr)
+        before, some, sized, on = self.block, *(self.block_(n) for n in ("some", "sized", "needed"))
+        self.store(i64(0), self.known)
+        self.cbranch(self.is_null(packed), on, some)
+        self.position_at_end(some)
+        self.store(self.get(packed, 8 * PACKED["number"], i64), self.known)
+        plan, own = self.get(packed, 8 * PACKED["plan"], i64), self.get(packed, 8 * PACKED["arena"], i64)
+        self.cbranch(self.same(plan, i64(0)), on, sized)
+        self.position_at_end(sized)
+        sizes = self.room(i64, self.add(self.head("sizes"), i64(2)))
+        self.to(plan, i64, self.symbols, sizes)
+        of_sizes, from_sized = self.load(sizes, typ=i64), self.block
+        self.branch(on)
+        self.position_at_end(on)
+        other = self.phi(i64)
+        for value, block in ((i64(0), before), (own, some), (of_sizes, from_sized)):
+            other.add_incoming(value, block)
+        return self.select(self.icmp_signed("<", need, other), other, need)
+
+    def code_to_run(self) -> tuple[ir.Value, ir.Value, ir.Value]:
+        """The entry, the words and the buffers of the run that is about to begin."""
+        plain, better, on = (self.block_(n) for n in ("plain", "better", "chosen"))
         entry, words = self.load(self.code("entry"), typ=i64), self.head("words", ptr)
+        packed, look = self.find_packed(self.undo), self.block_("look")
+        self.cbranch(self.is_null(packed), plain, look)
+        self.position_at_end(look)
+        self.cbranch(self.same(self.get(packed, 8 * PACKED["number"], i64), self.load(self.known, typ=i64)), better,
+                     plain)
+        self.position_at_end(plain)
+        self.branch(on)
+        self.position_at_end(better)
+        own, memory = self.get(packed, 8 * PACKED["entry"], i64), self.get(packed, 8 * PACKED["memory"])
+        own_words = self.get(packed, 8 * PACKED["words"])
+        self.api("Py_IncRef", void, memory)
+        self.store(memory, self.packed)
+        given, rest = self.add(self.inputs, self.outputs), self.get(packed, 8 * PACKED["rest"], i64)
+        guards = self.get(packed, 8 * PACKED["guards"], i64)
+        own_buffers = self.room(i64, self.add(given, rest))
+        first = self.at(packed, self.add(self.mul(guards, i64(16)), i64(8 * len(PACKED))))
+
+        def copy(source: ir.Value, to: ir.Value, count: ir.Value) -> None:
+            self.each(count, lambda n: self.store(self.load(self.word(source, n), typ=i64), self.word(to, n)))
+
+        copy(self.buffers, own_buffers, given)
+        copy(first, self.word(own_buffers, given), rest)
+        from_better = self.block
+        self.branch(on)
+        self.position_at_end(on)
+        chosen = []
+        for plainly, packedly in ((entry, own), (words, own_words), (self.buffers, own_buffers)):
+            one = self.phi(plainly.type)
+            one.add_incoming(plainly, plain)
+            one.add_incoming(packedly, from_better)
+            chosen.append(one)
+        return chosen[0], chosen[1], chosen[2]
+
+    def start(self, arena: ir.Value) -> None:
+        entry, words, buffers = self.code_to_run()
         locked, unlocked, on = (self.block_(n) for n in ("locked", "unlocked", "ran"))
         static = self.head("work")
         work = self.select(self.icmp_signed("<", static, i64(0)), self.load(self.word(self.sizes, 1), typ=i64), static)
         self.cbranch(self.icmp_signed("<", work, self.head("small")), locked, unlocked)
         self.position_at_end(locked)
-        first = self.to(entry, i64, self.buffers, self.symbols, arena, words)
+        first = self.to(entry, i64, buffers, self.symbols, arena, words)
         self.branch(on)
         self.position_at_end(unlocked)
         self.claim()
         self.each(self.outputs, lambda n: self.swap(n, None))
         state = self.api("PyEval_SaveThread", ptr)
-        second = self.to(entry, i64, self.buffers, self.symbols, arena, words)
+        second = self.to(entry, i64, buffers, self.symbols, arena, words)
         self.api("PyEval_RestoreThread", void, state)
         self.each(self.outputs, lambda n: self.swap(n, self.tensors))
         from_unlocked = self.block
@@ -555,6 +635,7 @@ class _Attempt(Glue):
             self.load(self.word(self.wrapped, self.add(results, n)), typ=ptr)))  # the old values
         self.each(self.inputs, lambda n: self.release(self.load(self.word(self.references, n), typ=ptr)))
         self.release(self.load(self.scratch, typ=ptr))
+        self.release(self.load(self.packed, typ=ptr))
         interrupted = self.block_("interrupted")
         self.wake_waiting(interrupted)
         one, built, packer = (self.block_(n) for n in ("one", "built", "packer"))
@@ -700,4 +781,5 @@ class _Attempt(Glue):
                 self.release(self.load(self.word(at, n), typ=ptr))
             self.each(self.outputs, release)
         self.release(self.load(self.scratch, typ=ptr))
+        self.release(self.load(self.packed, typ=ptr))
         self.ret(self.inttoptr(self.load(self.outcome, typ=i64), ptr))

@@ -6,7 +6,7 @@ arguments must be. Shapes are arrays of words elsewhere. `program_call.py` write
 
 from __future__ import annotations
 
-__all__ = ["CLAIM", "CODE", "HEAD", "INPUT", "OUTPUT", "KIND", "MODE", "RESULT", "STEP", "STACK"]
+__all__ = ["CLAIM", "CODE", "HEAD", "INPUT", "OUTPUT", "PACKED", "KIND", "MODE", "RESULT", "STEP", "STACK"]
 
 
 def _numbered(names: str) -> dict[str, int]:
@@ -22,8 +22,14 @@ def _numbered(names: str) -> dict[str, int]:
 HEAD = _numbered("words arena work charge small arguments objects leaves inputs outputs constants buffers symbols "
                  "sizes input_rows output_rows constant_rows claims claim_rows results result_kind result steps bytes")
 # The words before those of a program, counted back from them: plan: computes sizes, or 0 where all are known; entry:
-# the program; left: what calls may count until Python is asked for better code. They change while the program lives.
-CODE = {"plan": -3, "entry": -2, "left": -1}
+# the program; left: what calls may count until Python is asked for better code; packed: the address of the words
+# `PACKED`, or 0. They change while the program lives.
+CODE = {"packed": -4, "plan": -3, "entry": -2, "left": -1}
+# Of operands that are packed once (`packed.py`): number: that no others have; memory: an object that a run refers to
+# while it reads them; entry, words, plan, arena: of the program that does so, as above; guards: how many pairs of words
+# follow, the number of an input and the address at which it must lie; rest: how many addresses follow these, of buffers
+# behind those of inputs and outputs.
+PACKED = _numbered("number memory entry words plan arena guards rest")
 # what: the variable, or the address of fixed memory; dims: sizes, or -1 - n for symbol number n; donor: whether an
 # output may take the memory.
 INPUT = _numbered("kind what descr rank dims donor")

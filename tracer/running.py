@@ -125,9 +125,9 @@ def are_plain(args: Args, leaves: Sequence[Tensor]) -> bool:
 
 def is_stored(traced: Runnable, fast_math: bool = False) -> bool:
     """Whether the program of a trace is on disk."""
-    from twofold.runtime.compiled import Native  # imports compilers, which eager code does not need
+    from twofold.runtime import compiled  # imports compilers, which eager code does not need
 
-    return Native.stored(traced.graph, _donations(traced), _label(fast_math)) is not None
+    return compiled.is_stored(traced.graph, _donations(traced), _label(fast_math))
 
 
 def _label(fast_math: bool) -> str:

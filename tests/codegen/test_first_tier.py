@@ -94,9 +94,9 @@ def test_products(dtype: DType, m: int, n: int, k: int, of_a: str, of_b: str, ba
     tiles = int(rng.integers(1, gemm.tiles_at_once(shape, dtype, k) + 1))
     rows, columns = min(tiles * shape.tall, int(rng.integers(1, 2 * m + 1))), width * int(rng.integers(1, 4))
     total = batch * -(-m // rows) * -(-n // columns)
-    blocks = max(-(-k // gemm_shapes.block(dtype)), 1)
-    panels, room = blocks * -(-n // width), gemm_shapes.words(dtype) * width
-    modes = [gemm.HERE] if flat else [gemm.HERE, gemm.PACKED]
+    size, held = (gemm.BLOCK, gemm.BLOCK) if flat else (gemm_shapes.block(dtype), gemm_shapes.words(dtype))
+    panels, room = max(-(-k // size), 1) * -(-n // width), held * width
+    modes = [gemm.HERE, gemm.PACKED]
     if b_n == 1 and summed is dtype and shape.masks:
         modes.append(gemm.DIRECT)
     if flat and b_k == 1 and shape.masks:
@@ -110,7 +110,8 @@ def test_products(dtype: DType, m: int, n: int, k: int, of_a: str, of_b: str, ba
         right = (b, at_b)
         if mode == gemm.PACKED:
             packed = np.zeros(batch * panels * room, summed.np)
-            start(dtype, packs, shape)("pack_b", range(batch * panels), words(mode), [(packed, 0), right, right])
+            packing = "pack_flat" if flat else "pack_b"
+            start(dtype, packs, shape)(packing, range(batch * panels), words(mode), [(packed, 0), right, right])
             right = (packed, 0)
         name = "flat" if flat else "tall"
         for unit in range(total):  # as threads take them, last first

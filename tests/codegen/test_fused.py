@@ -179,6 +179,14 @@ def test_transposes_in_maps(shape: tuple[int, ...], perm: tuple[int, ...]) -> No
     assert_same_bits(lambda x: tf.transpose(x, perm) * 2, [x], [[None] * 3])
 
 
+@pytest.mark.parametrize("channels", [2, 3, 4, 5])
+def test_few_channels_that_come_first_are_turned(channels: int) -> None:
+    x = numbers(2, channels, 37, 29)
+    (moved, scaled), _ = compiled(lambda x: (tf.transpose(x, [0, 2, 3, 1]), tf.transpose(x[1], [1, 2, 0]) * 2), [x])
+    np.testing.assert_array_equal(moved, x.transpose(0, 2, 3, 1))
+    np.testing.assert_array_equal(scaled, x[1].transpose(1, 2, 0) * 2)
+
+
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_the_number_of_threads_changes_no_bit(count: int) -> None:
     before = threads.get_num_threads()

@@ -13,6 +13,7 @@ from onnx import helper
 from onnx_files import models
 
 import twofold as tf
+from twofold.runtime import packed, tiers
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17, "own" : 1]>\n'
 
@@ -82,6 +83,25 @@ def test_a_model_is_trained_as_any_module():
         return loss
     losses = [float(step()) for _ in range(6)]
     assert losses[-1] < 0.7 * losses[0]
+
+
+def test_weights_that_are_packed_once_change_no_bit_and_may_be_assigned(monkeypatch):
+    monkeypatch.setenv("TWOFOLD_TIERS", "0")
+    monkeypatch.setattr(packed, "_BUDGET", 1)
+    monkeypatch.setattr(packed, "_FEWEST", 1)
+    file, x = models.resnet(64, (1, 1), 16, 3), images(1, 3, 16, 16)
+    model, other = tf.import_onnx(file), tf.import_onnx(file)
+    before = model(x).numpy()
+    for _ in range(12):
+        assert model(x).numpy().tobytes() == before.tobytes()
+        tiers.wait()
+    (program,) = [trace.runner.program.whole for family in model._calls._families.values() for trace in family.traces]
+    assert program._kept is not None
+    for m in (model, other):
+        for v in m.trainable_variables:
+            v.assign(v * 0.5)
+    after = model(x).numpy()
+    assert not np.array_equal(after, before) and after.tobytes() == other(x).numpy().tobytes()
 
 
 def test_gradients_are_those_of_differences():
