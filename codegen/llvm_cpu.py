@@ -14,6 +14,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 from llvmlite import ir
 
 from twofold.ir import dtypes as dt
@@ -530,6 +531,8 @@ def _constant(out: Scalar, value: float) -> ir.Constant:
         return llvm_ops.integer(int(value))
     kind = llvm_ops.llvm_type(out.dtype)
     number = float(value) if out.dtype.is_floating else int(value)
+    if out.dtype in dt.SMALL:
+        number = int(np.array(value, out.dtype.np).view(np.int8))
     if isinstance(out.dtype, Vector):
         return ir.Constant(kind, number if number or str(number).startswith("-") else None)
     return kind(number)

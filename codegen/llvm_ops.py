@@ -31,7 +31,10 @@ _Rule: TypeAlias = Callable[[ir.IRBuilder, _Values, DType, DType], ir.Value]
 
 @functools.cache
 def llvm_type(dtype: DType, memory: bool = False) -> ir.Type:
-    """The LLVM type of a value of `dtype`, or of an element in `memory` (bool is a byte, 16-bit floats are words)."""
+    """The LLVM type of a value of `dtype`, or of an element in `memory` (bool is a byte, 16-bit floats are words).
+
+    Floats of 8 bits, which are moved alone, are bytes in both.
+    """
     if isinstance(dtype, Vector):
         return Lanes(llvm_type(dtype.element), dtype.lanes)
     if isinstance(dtype, Address):
@@ -39,7 +42,7 @@ def llvm_type(dtype: DType, memory: bool = False) -> ir.Type:
     if dtype.is_bool:
         return ir.IntType(8) if memory else _I1
     if dtype.is_floating:
-        return {2: _I16 if memory else _FLOAT, 4: _FLOAT, 8: _DOUBLE}[dtype.size]
+        return {1: ir.IntType(8), 2: _I16 if memory else _FLOAT, 4: _FLOAT, 8: _DOUBLE}[dtype.size]
     if dtype.is_integer:
         return ir.IntType(8 * dtype.size)
     raise TypeError(f"{dtype.name} is not a scalar type of kernels")

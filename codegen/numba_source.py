@@ -62,8 +62,9 @@ def source(kernel: Kernel) -> str:
 
 
 def memory_type(dtype: DType) -> str:
-    """How helpers spell the type of an element in memory: bool as a byte, 16-bit floats as words, complex as parts."""
-    if dtype.is_bool:
+    """How helpers spell the type of an element in memory: bool and 8-bit floats as bytes, 16-bit floats as
+    words, complex as parts."""
+    if dtype.is_bool or dtype in dt.SMALL:
         return "u8"
     return "u16" if _is_half(dtype) else dtype.real_dtype.short
 

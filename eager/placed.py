@@ -72,7 +72,7 @@ def moved(tensor: Tensor, index: int | None) -> Tensor:
     from twofold.runtime import cuda
 
     memory: Any = tensor._memory
-    if cuda.index_of(memory) == index or tensor.dtype.kind == "s":
+    if cuda.index_of(memory) == index or tensor.dtype.stays_on_host:
         return tensor
     if index is None:
         return _followed(tensor, wrap(cuda.copy_from(memory)))
@@ -101,7 +101,7 @@ def _apply(op: Op, inputs: tuple[Any, ...], attrs: Attrs) -> Results:
     """Run `op` now, where it is to run; see `ir.op.apply`."""
     inputs = convert.operands(op, inputs)
     backend = _backend([t._memory for t in inputs])
-    if backend is None or any(t.dtype.kind == "s" for t in inputs):
+    if backend is None or any(t.dtype.stays_on_host for t in inputs):
         devices.placed(op.name, None)
         return eager.on_host(op, tuple([moved(t, None) for t in inputs]), attrs)
     devices.placed(op.name, backend.gpu.index)

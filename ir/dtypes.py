@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 __all__ = ["DType", "as_dtype", "from_numpy", "ALL", "BOOL", "INTEGER", "SIGNED", "UNSIGNED",
-           "FLOATING", "COMPLEX", "REAL", "NUMERIC", "DIFFERENTIABLE"]
+           "FLOATING", "COMPLEX", "REAL", "NUMERIC", "DIFFERENTIABLE", "SMALL"]
 
 
 DTypeLike: TypeAlias = "DType | str | type | np.dtype | int"  # a DType, or what names one (`as_dtype`)
@@ -70,8 +70,13 @@ class DType:
 
     @property
     def is_differentiable(self) -> bool:
-        """Whether gradients exist for this type: floats and complex numbers."""
-        return self.kind in "fc"
+        """Whether gradients exist for this type: floats of at least 16 bits and complex numbers."""
+        return self.kind in "fc" and self.size > 1
+
+    @property
+    def stays_on_host(self) -> bool:
+        """Whether tensors of this type never lie on a GPU: strings, and floats of 8 bits."""
+        return self.kind == "s" or self.kind == "f" and self.size == 1
 
     @property
     def base_dtype(self) -> DType:
@@ -162,6 +167,8 @@ float32 = DType("float32", np.float32, "f", 1, "f32")
 float64 = DType("float64", np.float64, "f", 2, "f64")
 complex64 = DType("complex64", np.complex64, "c", 8, "c64")
 complex128 = DType("complex128", np.complex128, "c", 18, "c128")
+float8_e5m2 = DType("float8_e5m2", ml_dtypes.float8_e5m2, "f", 24, "f8e5m2")
+float8_e4m3fn = DType("float8_e4m3fn", ml_dtypes.float8_e4m3fn, "f", 25, "f8e4m3fn")
 string = DType("string", np.object_, "s", 7, "str")
 float16.compute = bfloat16.compute = float32
 
@@ -175,9 +182,11 @@ REAL = INTEGER | FLOATING
 NUMERIC = REAL | COMPLEX
 DIFFERENTIABLE = FLOATING | COMPLEX
 ALL = BOOL | NUMERIC
+SMALL = frozenset({float8_e5m2, float8_e4m3fn})  # floats of 8 bits, which are kept and converted, and not computed with
 
 _BY_NAME = {d.name: d for d in (bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16,
-                                bfloat16, float32, float64, complex64, complex128, string)}
+                                bfloat16, float32, float64, complex64, complex128, float8_e5m2, float8_e4m3fn,
+                                string)}
 _BY_NAME |= {"half": float16, "float": float32, "double": float64}
 _BY_NP = {d.np: d for d in _BY_NAME.values()}
 BY_NUMBER = {d.np.num: d for d in _BY_NAME.values()}  # by NumPy's number for the type, whatever the byte order

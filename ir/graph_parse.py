@@ -31,7 +31,7 @@ _VALUE = re.compile(r"%\d+", re.ASCII)
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _PLACE = re.compile(r'#[ \t]*("(?:[^"\\\n]|\\.)*"|[^\n"]*?):(\d+) in ("(?:[^"\\\n]|\\.)*"|[^\n"]*)')
 _REGION = re.compile(r"graph[ \t]+[A-Za-z_\"]")  # and no attribute of that name, which a colon follows
-_DTYPE = re.compile(r"[a-z]+\d*\[", re.ASCII)
+_DTYPE = re.compile(r"[a-z][a-z0-9]*\[", re.ASCII)
 
 
 def parse(text: str) -> g.Graph:

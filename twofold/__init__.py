@@ -199,6 +199,11 @@ from .dtypes import (
     int16,
     int32,
     int64,
+    qint8,
+    qint16,
+    qint32,
+    quint8,
+    quint16,
     string,
     uint8,
     uint16,
@@ -278,13 +283,15 @@ from .random import uniform as random_uniform
 from .version import __version__
 
 #: sub-packages that are imported when they are first asked for, so that `import twofold` stays quick
-_ON_FIRST_USE = frozenset({"array_api", "compat", "contrib", "data", "distribute", "experimental", "export", "image",
-                           "io", "keras", "losses", "profiler", "ragged", "saved_model", "sparse", "strings", "summary",
-                           "train"})
+_ON_FIRST_USE = frozenset({"array_api", "audio", "compat", "contrib", "data", "distribute", "experimental", "export",
+                           "image", "io", "keras", "lookup", "losses", "profiler", "quantization", "ragged",
+                           "saved_model", "sets", "sparse", "strings", "summary", "train"})
 #: classes of values that are made of tensors, likewise
 _COMPOSITES = {"RaggedTensor": ("ragged", "_ragged.ragged_tensor"), "RaggedTensorSpec": (
     "ragged", "_ragged.ragged_tensor"), "SparseTensor": ("sparse", "_sparse.sparse_tensor"), "SparseTensorSpec": (
         "sparse", "_sparse.sparse_tensor")}
+#: functions that are imported when they are first asked for, by their modules
+_FUNCTIONS_ON_FIRST_USE = {"fingerprint": "_ops.string_hashes"}
 #: modules of Keras that have a place here too, and its initialisers under their older names
 _KERAS = frozenset({"initializers", "metrics", "optimizers"})
 _INITIALIZERS = {"constant_initializer": "Constant", "ones_initializer": "Ones", "random_normal_initializer":
@@ -293,6 +300,7 @@ _INITIALIZERS = {"constant_initializer": "Constant", "ones_initializer": "Ones",
 
 if _TYPE_CHECKING:
     from . import array_api as array_api
+    from . import audio as audio
     from . import compat as compat
     from . import contrib as contrib
     from . import data as data
@@ -302,14 +310,18 @@ if _TYPE_CHECKING:
     from . import image as image
     from . import io as io
     from . import keras as keras
+    from . import lookup as lookup
     from . import losses as losses
     from . import profiler as profiler
+    from . import quantization as quantization
     from . import ragged as ragged
     from . import saved_model as saved_model
+    from . import sets as sets
     from . import sparse as sparse
     from . import strings as strings
     from . import summary as summary
     from . import train as train
+    from ._ops.string_hashes import fingerprint as fingerprint
     from ._ragged.ragged_tensor import RaggedTensor as RaggedTensor
     from ._ragged.ragged_tensor import RaggedTensorSpec as RaggedTensorSpec
     from ._sparse.sparse_tensor import SparseTensor as SparseTensor
@@ -335,6 +347,8 @@ def __getattr__(name: str) -> object:
         functions, module = _COMPOSITES[name]
         _imported(functions)  # what public functions do with such values
         return getattr(_imported(module), name)
+    if name in _FUNCTIONS_ON_FIRST_USE:
+        return getattr(_imported(_FUNCTIONS_ON_FIRST_USE[name]), name)
     if name in _KERAS:
         from . import keras
         return getattr(keras, name)
@@ -353,35 +367,33 @@ __all__ = [
     "AggregationMethod", "Assert", "DType", "GradientTape", "IndexedSlices", "IndexedSlicesSpec", "Module",
     "RaggedTensor", "RaggedTensorSpec", "SparseTensor", "SparseTensorSpec", "Tensor", "TensorArray", "TensorShape",
     "TensorSpec", "TypeSpec", "UnconnectedGradients", "Variable", "VariableAggregation", "VariableSynchronization",
-    "__version__",
-    "abs", "acos", "acosh", "add", "add_n", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh", "assert_equal",
-    "assert_greater", "assert_less", "assert_rank", "atan", "atan2", "atanh", "autodiff", "autograph", "batch_to_space",
-    "bfloat16", "bitcast", "bitwise", "bool", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape",
-    "broadcast_to", "case", "cast", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "complex", "complex128",
-    "complex64", "concat", "cond", "config", "constant", "contrib", "control_dependencies", "convert_to_tensor", "cos",
-    "cosh", "cumsum", "custom_gradient", "debugging", "device", "divide", "double", "dtypes", "dynamic_partition",
-    "dynamic_stitch", "eig", "eigvals", "einsum", "enable_eager_execution", "ensure_shape", "equal", "errors",
-    "executing_eagerly", "exp", "expand_dims", "eye", "fill", "float16", "float32", "float64", "floor", "foldl",
-    "foldr", "function", "gather", "gather_nd", "get_current_name_scope", "get_logger", "get_static_value",
-    "grad_pass_through", "gradients", "greater", "greater_equal", "guarantee_const", "half", "hessians",
-    "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n", "import_onnx", "init_scope",
-    "inside_function",
-    "int16", "int32", "int64", "int8", "is_symbolic_tensor", "is_tensor", "less", "less_equal", "linalg", "linspace",
-    "log", "logical_and", "logical_not", "logical_or", "map_fn", "math", "matmul", "maximum", "meshgrid", "minimum",
-    "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "norm", "not_equal", "numba_function",
-    "numpy_function", "one_hot",
-    "ones", "ones_like", "pad", "pow", "print", "py_function", "random", "random_normal", "random_uniform", "range",
-    "rank", "recompute_grad", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_prod", "reduce_sum", "register_tensor_conversion_function", "repeat", "required_space_to_batch_paddings",
-    "reshape", "reverse", "reverse_sequence", "roll", "round", "saturate_cast", "scalar_mul", "scan", "scatter_nd",
-    "searchsorted", "sequence_mask", "shape", "shape_n", "sigmoid", "sign", "signal", "sin", "sinh", "size", "slice",
-    "sort", "space_to_batch", "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient",
-    "strided_slice", "string", "subtract", "switch_case", "tan", "tanh", "tensor_scatter_nd_add",
-    "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot",
-    "test", "tile", "timestamp", "transpose", "truediv", "truncatediv", "truncatemod", "tuple", "type_spec_from_value",
-    "types", "uint16",
-    "uint32", "uint64", "uint8", "unique", "unique_with_counts", "unravel_index", "unstack", "variable_creator_scope",
-    "vectorized_map", "verify", "where", "while_loop", "zeros", "zeros_like",
+    "__version__", "abs", "acos", "acosh", "add", "add_n", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh",
+    "assert_equal", "assert_greater", "assert_less", "assert_rank", "atan", "atan2", "atanh", "autodiff", "autograph",
+    "batch_to_space", "bfloat16", "bitcast", "bitwise", "bool", "boolean_mask", "broadcast_dynamic_shape",
+    "broadcast_static_shape", "broadcast_to", "case", "cast", "clip_by_global_norm", "clip_by_norm", "clip_by_value",
+    "complex", "complex128", "complex64", "concat", "cond", "config", "constant", "contrib", "control_dependencies",
+    "convert_to_tensor", "cos", "cosh", "cumsum", "custom_gradient", "debugging", "device", "divide", "double",
+    "dtypes", "dynamic_partition", "dynamic_stitch", "eig", "eigvals", "einsum", "enable_eager_execution",
+    "ensure_shape", "equal", "errors", "executing_eagerly", "exp", "expand_dims", "eye", "fill", "float16", "float32",
+    "float64", "floor", "foldl", "foldr", "function", "gather", "gather_nd", "get_current_name_scope", "get_logger",
+    "get_static_value", "grad_pass_through", "gradients", "greater", "greater_equal", "guarantee_const", "half",
+    "hessians", "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n", "import_onnx",
+    "init_scope", "inside_function", "int16", "int32", "int64", "int8", "is_symbolic_tensor", "is_tensor", "less",
+    "less_equal", "linalg", "linspace", "log", "logical_and", "logical_not", "logical_or", "map_fn", "math", "matmul",
+    "maximum", "meshgrid", "minimum", "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "norm",
+    "not_equal", "numba_function", "numpy_function", "one_hot", "ones", "ones_like", "pad", "pow", "print",
+    "py_function", "qint16", "qint32", "qint8", "quint16", "quint8", "random", "random_normal", "random_uniform",
+    "range", "rank", "recompute_grad", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean",
+    "reduce_min", "reduce_prod", "reduce_sum", "register_tensor_conversion_function", "repeat",
+    "required_space_to_batch_paddings", "reshape", "reverse", "reverse_sequence", "roll", "round", "saturate_cast",
+    "scalar_mul", "scan", "scatter_nd", "searchsorted", "sequence_mask", "shape", "shape_n", "sigmoid", "sign",
+    "signal", "sin", "sinh", "size", "slice", "sort", "space_to_batch", "space_to_batch_nd", "split", "sqrt", "square",
+    "squeeze", "stack", "stop_gradient", "strided_slice", "string", "subtract", "switch_case", "tan", "tanh",
+    "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update", "tensordot", "test", "tile", "timestamp", "transpose", "truediv", "truncatediv",
+    "truncatemod", "tuple", "type_spec_from_value", "types", "uint16", "uint32", "uint64", "uint8", "unique",
+    "unique_with_counts", "unravel_index", "unstack", "variable_creator_scope", "vectorized_map", "verify", "where",
+    "while_loop", "zeros", "zeros_like",
 ]
 
 _namespace.open_classes(globals())

@@ -9,6 +9,7 @@ import numpy as np
 from twofold._front.namespace import publish
 
 from ._formats import gfile
+from ._formats.decoding import decode_base64, decode_compressed, decode_csv, encode_base64
 from ._formats.gfile import matching_files, read_file, write_file
 from ._formats.image_encoding import encode_jpeg, encode_png
 from ._formats.image_files import (
@@ -21,10 +22,12 @@ from ._formats.image_files import (
     extract_jpeg_shape,
     is_jpeg,
 )
+from ._formats.json_example import decode_json_example
 from ._formats.parsing import (
     FixedLenFeature,
     FixedLenSequenceFeature,
     parse_example,
+    parse_sequence_example,
     parse_single_example,
     parse_single_sequence_example,
 )
@@ -35,9 +38,11 @@ from ._front.hosted import hosted
 
 __all__ = [
     "FixedLenFeature", "FixedLenSequenceFeature", "TFRecordOptions", "TFRecordWriter", "decode_and_crop_jpeg",
-    "decode_bmp", "decode_gif", "decode_image", "decode_jpeg", "decode_png", "decode_raw", "encode_jpeg",
-    "encode_png", "extract_jpeg_shape", "gfile", "is_jpeg", "matching_files", "parse_example", "parse_single_example",
-    "parse_single_sequence_example", "parse_tensor", "read_file", "serialize_tensor", "write_file",
+    "decode_base64", "decode_bmp", "decode_compressed", "decode_csv", "decode_gif", "decode_image", "decode_jpeg",
+    "decode_json_example", "decode_png", "decode_raw", "encode_base64", "encode_jpeg", "encode_png",
+    "extract_jpeg_shape", "gfile", "is_jpeg", "match_filenames_once", "matching_files", "parse_example",
+    "parse_sequence_example", "parse_single_example", "parse_single_sequence_example", "parse_tensor", "read_file",
+    "serialize_tensor", "write_file",
 ]
 
 
@@ -124,6 +129,22 @@ class TFRecordWriter:
 
     def __exit__(self, *error: Any) -> None:
         self.close()
+
+
+@public
+def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
+    """A variable of the paths that match patterns now.
+
+    Args:
+        pattern: a string scalar, or a vector of strings.
+        name: of the variable.
+
+    >>> import twofold as tf
+    >>> tf.io.match_filenames_once("/no/such/*").numpy().tolist()
+    []
+    """
+    from twofold.eager.variable import Variable
+    return Variable(matching_files(pattern), trainable=False, validate_shape=False, name=name)
 
 
 @public

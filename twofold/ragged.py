@@ -11,6 +11,7 @@ from twofold._front.namespace import publish
 from twofold._ragged import mapping as _mapping  # noqa: F401  (what tf.map_fn does with ragged rows)
 from twofold._ragged import reductions as _reductions  # noqa: F401  (what reductions do with ragged tensors)
 from twofold._ragged import shape as _shape  # noqa: F401  (what tf.shape gives for them)
+from twofold._ragged import texts as _texts  # noqa: F401  (what functions of strings do with them)
 from twofold._ragged.arrays import boolean_mask as _boolean_mask
 from twofold._ragged.arrays import ragged_stack as _ragged_stack
 from twofold._ragged.constants import ragged_constant as _ragged_constant

@@ -19,37 +19,25 @@ from twofold.ir.spec import TensorSpec
 from ._formats.regex import Pattern, compiled, rewriting
 from ._front.api import listed, public
 from ._front.hosted import hosted
+from ._front.texts import each_text, objects, same_shape, text_parts, texts
 from ._ops.array_shape import one_axis
+from ._ops.string_hashes import to_hash_bucket, to_hash_bucket_fast, to_hash_bucket_strong
+from ._ops.string_joining import ngrams, unsorted_segment_join
+from ._ops.string_unicode import (
+    unicode_decode,
+    unicode_decode_with_offsets,
+    unicode_encode,
+    unicode_script,
+    unicode_split,
+    unicode_split_with_offsets,
+    unicode_transcode,
+)
 
-__all__ = ["as_string", "bytes_split", "format", "join", "length", "lower", "reduce_join", "regex_full_match",
-           "regex_replace", "split", "strip", "substr", "to_number", "unicode_decode", "unicode_encode",
-           "unicode_split", "upper"]
-
-
-def _texts(value: Any, what: str) -> Any:
-    given = tf.convert_to_tensor(value)
-    if given.dtype != tf.string:
-        raise tf.errors.InvalidArgumentError(None, what, f"{what}: expected strings; got {given.dtype.name}")
-    return given
-
-
-def _objects(shape: Sequence[int], values: Sequence[Any]) -> np.ndarray:
-    array = np.empty(len(values), object)
-    array[:] = values
-    return array.reshape(shape)
-
-
-def _each(fn: Callable[[bytes], Any], value: Any, what: str, dtype: Any = tf.string) -> Any:
-    """The tensor of the results of `fn` for each string."""
-    given = _texts(value, what)
-
-    def apply_to_each(tensor: Any) -> list[Any]:
-        array = engine.array_of(tensor)
-        results = [fn(text) for text in array.ravel().tolist()]
-        made = _objects(array.shape, results) if dtype == tf.string else np.array(
-            results, dtype.as_numpy_dtype).reshape(array.shape)
-        return [engine.tensor_of(made)]
-    return engine.host_call(apply_to_each, what, [given], [TensorSpec(given.shape, dtype)])[0]
+__all__ = ["as_string", "bytes_split", "format", "join", "length", "lower", "ngrams", "reduce_join", "regex_full_match",
+           "regex_replace", "split", "strip", "substr", "to_hash_bucket", "to_hash_bucket_fast",
+           "to_hash_bucket_strong", "to_number", "unicode_decode", "unicode_decode_with_offsets", "unicode_encode",
+           "unicode_script", "unicode_split", "unicode_split_with_offsets", "unicode_transcode",
+           "unsorted_segment_join", "upper"]
 
 
 def _unit(unit: str) -> bool:
@@ -80,7 +68,7 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
     >>> tf.strings.length(["a", "été"], unit="UTF8_CHAR").numpy().tolist()
     [1, 3]
     """
-    return _each((lambda t: len(_characters(t))) if _unit(unit) else len, input, "StringLength", tf.int32)
+    return each_text((lambda t: len(_characters(t))) if _unit(unit) else len, input, "StringLength", tf.int32)
 
 
 def _cased(change: str, encoding: str) -> Callable[[bytes], bytes]:
@@ -105,14 +93,14 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
     >>> tf.strings.lower("Abc").numpy()
     b'abc'
     """
-    return _each(_cased("lower", encoding), input, "StringLower")
+    return each_text(_cased("lower", encoding), input, "StringLower")
 
 
 @public
 @hosted
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
     """Strings in upper case; see `lower`. `name` has no effect."""
-    return _each(_cased("upper", encoding), input, "StringUpper")
+    return each_text(_cased("upper", encoding), input, "StringUpper")
 
 
 @public
@@ -126,7 +114,7 @@ def strip(input: Any, name: str | None = None) -> Any:
     >>> tf.strings.strip([" a ", "b\\n"]).numpy().tolist()
     [b'a', b'b']
     """
-    return _each(lambda t: t.strip(), input, "StringStrip")
+    return each_text(lambda t: t.strip(), input, "StringStrip")
 
 
 def _text(value: Any, what: str, argument: str) -> bytes:
@@ -186,7 +174,7 @@ def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool =
     b'ab##'
     """
     what = "RegexReplace"
-    given, expression, new = _texts(input, what), _scalar(pattern, what, "pattern"), _scalar(rewrite, what, "rewrite")
+    given, expression, new = texts(input, what), _scalar(pattern, what, "pattern"), _scalar(rewrite, what, "rewrite")
     groups, known = _known_pattern(expression), tf.get_static_value(new)
     if groups is not None and known is not None:
         rewriting(np.asarray(known, object).item(), groups)
@@ -196,8 +184,8 @@ def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool =
         matcher = compiled(text.item())
         parts = rewriting(template.item(), matcher.groups)
         values = [_replaced(t, matcher, parts, replace_global) for t in array.ravel().tolist()]
-        return [engine.tensor_of(_objects(array.shape, values))]
-    return engine.host_call(replace, what, [given, expression, new], [TensorSpec(given.shape, tf.string)])[0]
+        return [engine.tensor_of(objects(array.shape, values))]
+    return engine.host_call(replace, what, [given, expression, new], [same_shape(given, tf.string)])[0]
 
 
 def _replaced(text: bytes, pattern: Pattern, parts: list[bytes | int], everywhere: bool) -> bytes:
@@ -228,7 +216,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
     [True, False]
     """
     what = "RegexFullMatch"
-    given, expression = _texts(input, what), _scalar(pattern, what, "pattern")
+    given, expression = texts(input, what), _scalar(pattern, what, "pattern")
     _known_pattern(expression)
 
     def matching(*tensors: Any) -> list[Any]:
@@ -236,7 +224,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
         matcher = compiled(text.item())
         matches = [matcher.full_match(t) for t in array.ravel().tolist()]
         return [engine.tensor_of(np.array(matches, np.bool_).reshape(array.shape))]
-    return engine.host_call(matching, what, [given, expression], [TensorSpec(given.shape, tf.bool)])[0]
+    return engine.host_call(matching, what, [given, expression], [same_shape(given, tf.bool)])[0]
 
 
 @public
@@ -257,7 +245,7 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
     >>> tf.strings.substr(["hello", "world"], 1, 3).numpy().tolist()
     [b'ell', b'orl']
     """
-    characters, given = _unit(unit), _texts(input, "Substr")
+    characters, given = _unit(unit), texts(input, "Substr")
     places, sizes = tf.cast(pos, tf.int64), tf.cast(len, tf.int64)
 
     def part(text: bytes, at: int, size: int) -> bytes:
@@ -271,7 +259,7 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
 
     def cut(*tensors: Any) -> list[Any]:
         arrays = np.broadcast_arrays(*[engine.array_of(t) for t in tensors])
-        return [engine.tensor_of(_objects(arrays[0].shape, [
+        return [engine.tensor_of(objects(arrays[0].shape, [
             part(t, int(p), int(n)) for t, p, n in zip(*[a.ravel().tolist() for a in arrays], strict=True)]))]
     shape = tf.broadcast_static_shape(tf.broadcast_static_shape(given.shape, places.shape), sizes.shape)
     return engine.host_call(cut, "Substr", [given, places, sizes], [TensorSpec(shape, tf.string)])[0]
@@ -292,7 +280,7 @@ def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) ->
     >>> tf.strings.join([["a", "b"], "c"], separator="-").numpy().tolist()
     [b'a-c', b'b-c']
     """
-    given = [_texts(x, "StringJoin") for x in listed(inputs, "inputs")]
+    given = [texts(x, "StringJoin") for x in listed(inputs, "inputs")]
     between = _text(separator, "StringJoin", "separator")
     if not given:
         raise tf.errors.InvalidArgumentError(None, "StringJoin", "StringJoin: inputs must hold at least one tensor")
@@ -303,7 +291,7 @@ def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) ->
     def join_rows(*tensors: Any) -> list[Any]:
         arrays = np.broadcast_arrays(*[engine.array_of(t) for t in tensors])
         rows = zip(*[a.ravel().tolist() for a in arrays], strict=True)
-        return [engine.tensor_of(_objects(arrays[0].shape, [between.join(row) for row in rows]))]
+        return [engine.tensor_of(objects(arrays[0].shape, [between.join(row) for row in rows]))]
     return engine.host_call(join_rows, "StringJoin", given, [TensorSpec(shape, tf.string)])[0]
 
 
@@ -324,7 +312,7 @@ def reduce_join(inputs: Any, axis: int | None = None, keepdims: bool = False, se
     >>> tf.strings.reduce_join([["a", "b"], ["c", "d"]], axis=1).numpy().tolist()
     [b'ab', b'cd']
     """
-    given, between = _texts(inputs, "ReduceJoin"), _text(separator, "ReduceJoin", "separator")
+    given, between = texts(inputs, "ReduceJoin"), _text(separator, "ReduceJoin", "separator")
     rank = given.shape.rank
     which = list(range(rank)) if axis is None else [one_axis(axis, rank)]
     sizes = [1 if i in which else d for i, d in enumerate(given.shape.as_list())]
@@ -332,54 +320,39 @@ def reduce_join(inputs: Any, axis: int | None = None, keepdims: bool = False, se
     def join_axis(tensor: Any) -> list[Any]:
         array = engine.array_of(tensor)
         if axis is None:
-            return [engine.tensor_of(_objects([1] * rank if keepdims else [], [between.join(array.ravel().tolist())]))]
+            return [engine.tensor_of(objects([1] * rank if keepdims else [], [between.join(array.ravel().tolist())]))]
         last = np.moveaxis(array, which[0], -1)
-        joined = _objects(last.shape[:-1], [between.join(row) for row in last.reshape(-1, last.shape[-1]).tolist()])
+        joined = objects(last.shape[:-1], [between.join(row) for row in last.reshape(-1, last.shape[-1]).tolist()])
         return [engine.tensor_of(np.expand_dims(joined, which[0]) if keepdims else joined)]
     shape = sizes if keepdims else [d for i, d in enumerate(sizes) if i not in which]
     return engine.host_call(join_axis, "ReduceJoin", [given], [TensorSpec(shape, tf.string)])[0]
 
 
-def _parts(fn: Callable[[bytes], list[Any]], value: Any, what: str, dtype: Any = tf.string) -> Any:
-    """The parts of a single string."""
-    given = _texts(value, what)
-    if given.shape.rank != 0:
-        raise tf.errors.UnimplementedError(None, what, f"{what}: the parts of several strings are a ragged tensor, "
-                                           f"which there is none of; map it over them. Got shape {given.shape}")
-
-    def take_apart(tensor: Any) -> list[Any]:
-        text: Any = engine.array_of(tensor)[()]
-        pieces = fn(text)
-        made = _objects([len(pieces)], pieces) if dtype == tf.string else np.array(pieces, dtype.as_numpy_dtype)
-        return [engine.tensor_of(made)]
-    return engine.host_call(take_apart, what, [given], [TensorSpec([None], dtype)])[0]
-
-
 @public
 @hosted
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
-    """The parts of a string, a vector.
+    """The parts of strings: a vector for a single string, else a ragged tensor with a row for each.
 
     Args:
-        input: a string scalar.
+        input: strings.
         sep: what is between them; None for white space, of which any amount counts as one.
         maxsplit: how often it is split at most; -1 for always.
         name: accepted, without effect.
-    Raises:
-        UnimplementedError: there are several strings.
 
     >>> import twofold as tf
     >>> tf.strings.split("a b  c").numpy().tolist()
     [b'a', b'b', b'c']
+    >>> tf.strings.split(["a b", "c"]).to_list()
+    [[b'a', b'b'], [b'c']]
     """
     between = None if sep is None else _text(sep, "StringSplit", "sep") or None
-    return _parts(lambda t: t.split(between, maxsplit), input, "StringSplit")
+    return text_parts(lambda t: (t.split(between, maxsplit),), input, "StringSplit")[0]
 
 
 @public
 @hosted
 def bytes_split(input: Any, name: str | None = None) -> Any:
-    """The bytes of a string, each as a string.
+    """The bytes of strings, each as a string: a vector for a single string, else a ragged tensor.
 
     `name` has no effect.
 
@@ -387,77 +360,7 @@ def bytes_split(input: Any, name: str | None = None) -> Any:
     >>> tf.strings.bytes_split("ab").numpy().tolist()
     [b'a', b'b']
     """
-    return _parts(lambda t: [t[i:i + 1] for i in range(len(t))], input, "StringBytesSplit")
-
-
-def _decoded(text: bytes, encoding: str, errors: str, replacement: int) -> str:
-    how = {"strict": "strict", "ignore": "ignore", "replace": "replace"}.get(errors)
-    if how is None:
-        raise ValueError(f"errors must be 'strict', 'replace' or 'ignore'; got {errors!r}")
-    try:
-        return text.decode(encoding, how).replace("\ufffd", chr(replacement)) if how == "replace" else text.decode(
-            encoding, how)
-    except UnicodeDecodeError as e:
-        raise tf.errors.InvalidArgumentError(None, "UnicodeDecode", f"Invalid formatting on input: {e}") from None
-
-
-@public
-@hosted
-def unicode_decode(input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533,
-                   replace_control_characters: bool = False, name: str | None = None) -> Any:
-    """The code points of a string, int32.
-
-    Args:
-        input: a string scalar.
-        input_encoding: such as "UTF-8".
-        errors: what becomes of bytes that are no characters: "replace", "ignore" or "strict".
-        replacement_char: the code point in their place.
-        replace_control_characters, name: accepted, without effect.
-    Raises:
-        UnimplementedError: there are several strings. InvalidArgumentError: with "strict", a byte is no character.
-
-    >>> import twofold as tf
-    >>> tf.strings.unicode_decode("hé", "UTF-8").numpy().tolist()
-    [104, 233]
-    """
-    return _parts(lambda t: [ord(c) for c in _decoded(t, input_encoding, errors, replacement_char)], input,
-                  "UnicodeDecode", tf.int32)
-
-
-@public
-@hosted
-def unicode_split(input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533,
-                  name: str | None = None) -> Any:
-    """The characters of a string, each as a string; see `unicode_decode`. `name` has no effect."""
-    return _parts(lambda t: [c.encode(input_encoding) for c in _decoded(t, input_encoding, errors, replacement_char)],
-                  input, "UnicodeSplit")
-
-
-@public
-@hosted
-def unicode_encode(input: Any, output_encoding: str, errors: str = "replace", replacement_char: int = 65533,
-                   name: str | None = None) -> Any:
-    """Strings of code points.
-
-    Args:
-        input: int32 [.., characters].
-        output_encoding: such as "UTF-8".
-        errors, replacement_char, name: accepted, without effect.
-    Returns:
-        Strings [..].
-
-    >>> import twofold as tf
-    >>> tf.strings.unicode_encode([104, 105], "UTF-8").numpy()
-    b'hi'
-    """
-    given = tf.cast(input, tf.int32)
-
-    def encode_rows(tensor: Any) -> list[Any]:
-        array = engine.array_of(tensor)
-        rows = array.reshape(-1, array.shape[-1]).tolist()
-        return [engine.tensor_of(_objects(array.shape[:-1], ["".join(map(chr, row)).encode(output_encoding)
-                                                             for row in rows]))]
-    return engine.host_call(encode_rows, "UnicodeEncode", [given], [TensorSpec(given.shape[:-1], tf.string)])[0]
+    return text_parts(lambda t: ([t[i:i + 1] for i in range(len(t))],), input, "StringBytesSplit")[0]
 
 
 # -- numbers -------------------------------------------------------------------------------------------
@@ -488,7 +391,7 @@ def to_number(input: Any, out_type: Any = tf.float32, name: str | None = None) -
         except ValueError:
             raise tf.errors.InvalidArgumentError(
                 None, "StringToNumber", f"StringToNumberOp could not correctly convert string: {text!r}") from None
-    return _each(number, input, "StringToNumber", dtype)
+    return each_text(number, input, "StringToNumber", dtype)
 
 
 @public
@@ -529,8 +432,8 @@ def as_string(input: Any, precision: int = -1, scientific: bool = False, shortes
 
     def write_numbers(tensor: Any) -> list[Any]:
         array = engine.array_of(tensor)
-        return [engine.tensor_of(_objects(array.shape, [text(v) for v in array.ravel().tolist()]))]
-    return engine.host_call(write_numbers, "AsString", [given], [TensorSpec(given.shape, tf.string)])[0]
+        return [engine.tensor_of(objects(array.shape, [text(v) for v in array.ravel().tolist()]))]
+    return engine.host_call(write_numbers, "AsString", [given], [same_shape(given, tf.string)])[0]
 
 
 @public
@@ -561,7 +464,7 @@ def format(template: str, inputs: Any, placeholder: str = "{}", summarize: int =
                          "as input")
 
     def fill_template(*tensors: Any) -> list[Any]:
-        return [engine.tensor_of(_objects([], [summary.filled(pieces, tensors, summarize).encode()]))]
+        return [engine.tensor_of(objects([], [summary.filled(pieces, tensors, summarize).encode()]))]
     return engine.host_call(fill_template, "StringFormat", given, [TensorSpec([], tf.string)])[0]
 
 

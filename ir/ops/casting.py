@@ -17,7 +17,7 @@ from ..scalar import Scalar, ScalarBuilder
 from ..spec import spec
 from ..types import AnyTensor, Cotangents, Spec
 
-__all__ = ["bitcast", "cast", "identity", "stop_gradient", "where"]
+__all__ = ["bitcast", "cast", "convert_small", "identity", "stop_gradient", "where"]
 
 
 def _cast_rule(op: Op, x: Spec, *, dtype: DType) -> Spec:
@@ -47,9 +47,39 @@ def cast(x: AnyTensor, *, dtype: DType) -> AnyTensor:
     """
 
 
+def _convert_small_rule(op: Op, x: Spec, *, dtype: DType) -> Spec:
+    rules.require_dtype(op, (x,), 0, dt.ALL | dt.SMALL)
+    if dtype not in dt.ALL | dt.SMALL:
+        raise rules.fail(op, (x,), f"cannot convert to {dtype.name}.", DTypeError)
+    return spec(x.dims, dtype)
+
+
+def _convert_small_host(x: np.ndarray, *, dtype: DType) -> np.ndarray:
+    if dtype.is_integer or dtype.is_bool or dtype.is_complex:  # of which NumPy knows no casts
+        x = x.astype(np.float32)
+    if dtype.is_integer:
+        low, high = float(dtype.min), float(dtype.max)
+        return np.nan_to_num(np.clip(np.trunc(x), low, high), nan=0.0).astype(dtype.np)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return (x.real if x.dtype.kind == "c" and not dtype.is_complex else x).astype(dtype.np)
+
+
+@primitive(infer=_convert_small_rule, vjp=None, host=_convert_small_host, traits=("total",))
+def convert_small(x: AnyTensor, *, dtype: DType) -> AnyTensor:
+    """`x` converted to `dtype` where one of the two is a float of 8 bits, elementwise; see `cast`.
+
+    A float, as a float32, is rounded to nearest, ties to even. What is too large becomes infinite, or NaN where there
+    is no infinity. Runs in NumPy.
+
+    Args:
+        x: tensor of any dtype but string.
+        dtype: the DType of the result, any but string.
+    """
+
+
 def _bitcast_rule(op: Op, x: Spec, *, dtype: DType) -> Spec:
-    rules.require_dtype(op, (x,), 0, dt.NUMERIC)
-    if dtype not in dt.NUMERIC:
+    rules.require_dtype(op, (x,), 0, dt.NUMERIC | dt.SMALL)
+    if dtype not in dt.NUMERIC | dt.SMALL:
         raise rules.fail(op, (x,), f"cannot reinterpret as {dtype.name}.", DTypeError)
     have, want = x.dtype.size, dtype.size
     if have == want:

@@ -66,7 +66,6 @@ def test_errors():
             (lambda: tf.strings.lower("a", encoding="latin"), ValueError, "encoding"),
             (lambda: tf.strings.regex_replace("a", "(", "b"), tf.errors.InvalidArgumentError, "Invalid pattern"),
             (lambda: tf.strings.substr("abc", 4, 1), tf.errors.InvalidArgumentError, "out of range"),
-            (lambda: tf.strings.split(["a b"]), tf.errors.UnimplementedError, "ragged"),
             (lambda: tf.strings.to_number("x1"), tf.errors.InvalidArgumentError, "convert string"),
             (lambda: tf.strings.to_number("1_0"), tf.errors.InvalidArgumentError, "convert string"),
             (lambda: tf.strings.unicode_decode(b"\xff", "UTF-8", errors="strict"), tf.errors.InvalidArgumentError,

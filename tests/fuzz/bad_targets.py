@@ -27,8 +27,8 @@ __all__ = ["Target", "Call", "targets", "calls"]
 
 # Imported when first asked for: the modules and names that stand in no `__all__` of `tf`.
 _LAZY = {
-    "tf": ("compat", "data", "export", "image", "io", "keras", "losses", "profiler", "saved_model", "strings",
-           "summary", "train", "initializers", "metrics", "optimizers"),
+    "tf": ("audio", "compat", "data", "export", "image", "io", "keras", "lookup", "losses", "profiler", "quantization",
+           "saved_model", "sets", "strings", "summary", "train", "initializers", "metrics", "optimizers"),
     "tf.compat.v1": ("app", "data", "flags", "gfile", "image", "logging", "metrics", "nn", "random", "summary"),
     "tf.contrib.eager": ("metrics",),
 }

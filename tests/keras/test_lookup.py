@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pathlib
 import zipfile
@@ -11,7 +12,7 @@ import pytest
 
 import twofold as tf
 from twofold import keras
-from twofold.keras.layers._hashing import fingerprint, keyed
+from twofold._formats.hashing import fingerprint, fingerprints, keyed, keyed_all
 
 from .lookup_cases import BUCKETS, BYTES, CASES, KEY, TEXTS
 
@@ -56,6 +57,9 @@ def test_outputs_and_vocabularies_are_those_of_keras(number):
 def test_hashes_are_tensorflows():
     assert [fingerprint(data) % BUCKETS for data in BYTES] == REFERENCE["hashes"]["fingerprint"]
     assert [keyed(data, KEY) % BUCKETS for data in BYTES] == REFERENCE["hashes"]["keyed"]
+    many = [data for data in BYTES for _ in range(9)]  # several of one length are hashed side by side
+    assert fingerprints(many).tolist() == [fingerprint(data) for data in many]
+    assert keyed_all(many, KEY).tolist() == [keyed(data, KEY) for data in many]
 
 
 def test_texts_in_pipelines_and_models(tmp_path):
@@ -131,3 +135,32 @@ def test_adapting_again_forgets_and_steps_limit():
 def test_bad_arguments_say_what_is_wrong(make, said):
     with pytest.raises((ValueError, tf.errors.OpError), match=said):
         make()
+
+
+def test_models_with_vocabularies_are_saved(tmp_path):
+    layers = tf.keras.layers
+    words, numbers = layers.StringLookup(vocabulary=["a", "b"], num_oov_indices=2), layers.IntegerLookup(mask_token=0)
+    numbers.adapt([5, 5, 7])
+    back = layers.StringLookup(vocabulary=["a", "b"], num_oov_indices=1, invert=True)
+    texts = layers.TextVectorization(output_sequence_length=4, ngrams=2)
+    texts.adapt(["the cat", "The dog!"])
+    counts = layers.TextVectorization(output_mode="count", vocabulary=["cat"], split="character", standardize="lower")
+    module = tf.Module()
+    module.layers = [words, numbers, back, layers.Hashing(9, salt=3, mask_value="a"), texts, counts]
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.int32)])
+    def encode(strings, integers):
+        return [words(strings), numbers(integers), back(words(strings) - 1), module.layers[3](strings), texts(strings),
+                counts(strings)]
+    module.encode = encode
+    strings, integers = tf.constant(["b", "The cat?", "", "é z"]), tf.constant([7, 5, 0, -3])
+    tf.saved_model.save(module, tmp_path)
+    expected = encode.python_function(strings, integers)
+    for fn in (encode, tf.saved_model.load(tmp_path).encode):
+        for actual, value in zip(fn(strings, integers), expected, strict=True):
+            np.testing.assert_array_equal(actual, value, strict=True)
+    numbers.adapt([5, 7, 7, 9, 9, 9])  # functions see the vocabulary that there is when they run
+    np.testing.assert_array_equal(encode(strings, integers)[1], numbers(integers))
+    again = copy.deepcopy(words)
+    words.set_vocabulary(["c"])
+    assert again(tf.constant(["b"])).numpy().tolist() == [3] and again.get_vocabulary()[2:] == ["a", "b"]

@@ -115,3 +115,25 @@ def test_parts_of_folders_do_not_overlap(folder, capsys):
 def test_folders_of_texts_check_their_arguments(folder, options, said):
     with pytest.raises(ValueError, match=said):
         texts_of(folder, **options)
+
+
+def test_sounds_of_a_folder(tmp_path):
+    waves = {"hum/0.wav": [[0.5], [-0.5]], "hum/1.wav": [[0.25]], "ring/0.WAV": [[-1.0], [0.0], [0.125]]}
+    for name, samples in waves.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        tf.io.write_file(str(tmp_path / name), tf.audio.encode_wav(samples, 8000))
+    (tmp_path / "hum" / "notes.txt").write_text("no sound")
+    load = keras.utils.audio_dataset_from_directory
+    (sounds, labels), = load(tmp_path, shuffle=False, verbose=False, label_mode="binary")
+    assert sounds.numpy()[..., 0].tolist() == [[0.5, -0.5, 0], [0.25, 0, 0], [-1, 0, 0.125]]
+    assert labels.numpy().tolist() == [[0.0], [0.0], [1.0]]
+    sounds, = load(tmp_path, labels=None, shuffle=False, verbose=False, output_sequence_length=2)
+    assert sounds.numpy()[..., 0].tolist() == [[0.5, -0.5], [0.25, 0], [-1, 0]]
+    kept, rest = load(tmp_path, seed=1, validation_split=0.4, subset="both", verbose=False, batch_size=None)
+    assert len(list(kept)) == 2 and len(list(rest)) == 1 and kept.class_names == ["hum", "ring"]
+    sounds, = load(tmp_path, labels=None, shuffle=False, verbose=False, ragged=True)
+    assert sounds.to_list() == [[[0.5], [-0.5]], [[0.25]], [[-1], [0], [0.125]]]
+    for error, settings in ((ValueError, {"ragged": True, "output_sequence_length": 1}),
+                            (ValueError, {"sampling_rate": 0}), (tf.errors.UnimplementedError, {"sampling_rate": 9})):
+        with pytest.raises(error):
+            load(tmp_path, **settings)

@@ -359,6 +359,9 @@ CONVERSION = [
            elementwise=False,
            id=f"saturate_cast to {target.name}")
       for target in (dt.int8, dt.uint8, dt.uint16)),
+    *(Case("convert_small", lambda x, small=small: tf.cast(tf.cast(x, small), tf.float32), [(6,)],
+           lambda x, small=small: x.astype(small.np).astype(np.float64), (dt.float32, dt.int32), result=dt.float32,
+           grad=False, id=f"small {small.name}") for small in sorted(dt.SMALL, key=lambda d: d.index)),
     Case("bitcast", lambda x: tf.bitcast(x, tf.int32), ONE, None, dt.float32, result=dt.int32, grad=False,
          id="bitcast"),
     Case("where", lambda x, y: tf.where(tf.constant([True, False, True]), x, y), [(2, 3), (3,)],

@@ -8,6 +8,7 @@ import json
 import pickle
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ JPEG = tf.io.encode_jpeg(PIXELS, quality=90)
 strings = tf.strings
 BOXES = tf.constant([[0.0, 0.0, 1.0, 1.0], [0.0, 0.1, 1.0, 1.1], [2.0, 2.0, 3.0, 3.0]])
 LENGTH = tf.constant(6)
+WAV = tf.audio.encode_wav([[0.5], [-0.25]], 8000)
 
 
 def _feature(**values: Any) -> tf.train.Feature:
@@ -52,6 +54,8 @@ CASES: dict[str, tuple[Any, tuple[tf.Tensor, ...]]] = {
     "parsed_records": (lambda x: tf.io.parse_example(x, FEATURES), (tf.constant([EXAMPLE] * 2),)),
     "parsed_sequence": (lambda x: tf.io.parse_single_sequence_example(
         x, {"x": FEATURES["x"]}, {"steps": tf.io.FixedLenSequenceFeature([], tf.int64)}), (tf.constant(STEPS),)),
+    "parsed_sequences": (lambda x: tf.io.parse_sequence_example(
+        x, {"x": FEATURES["x"]}, {"steps": tf.io.FixedLenSequenceFeature([], tf.int64)}), (tf.constant([STEPS] * 2),)),
     "extract_jpeg_shape": (lambda x: tf.io.extract_jpeg_shape(x, tf.int64), (JPEG,)),
     "jpeg_of_quality": (lambda x, q: tf.image.adjust_jpeg_quality(x, q), (PIXELS, tf.constant(20))),
     "chosen_boxes": (lambda b, s: tf.image.non_max_suppression(b, s, 3), (BOXES, tf.constant([0.9, 0.8, 0.7]))),
@@ -74,6 +78,28 @@ CASES: dict[str, tuple[Any, tuple[tf.Tensor, ...]]] = {
     "to_number": (lambda x: strings.to_number(x, tf.int64), (tf.constant(["1", "22"]),)),
     "as_string": (lambda x: strings.as_string(x, precision=2), (tf.constant([1.5, 2.25]),)),
     "format": (lambda x, y: strings.format("{} and {}", [x, y]), (tf.constant([1, 2]), tf.constant(3.5))),
+    "to_hash_bucket": (lambda x: strings.to_hash_bucket(x, 99), (TEXTS,)),
+    "to_hash_bucket_fast": (lambda x: strings.to_hash_bucket_fast(x, 99), (TEXTS,)),
+    "to_hash_bucket_strong": (lambda x: strings.to_hash_bucket_strong(x, 99, [1, 2]), (TEXTS,)),
+    "unicode_decode_with_offsets": (lambda x: strings.unicode_decode_with_offsets(x, "UTF-8"), (TEXTS[0],)),
+    "unicode_split_with_offsets": (lambda x: strings.unicode_split_with_offsets(x, "UTF-8"), (TEXTS[0],)),
+    "unicode_transcode": (lambda x: strings.unicode_transcode(x, "UTF-8", "UTF-16-BE"), (TEXTS,)),
+    "unicode_script": (strings.unicode_script, (tf.constant([97, 945]),)),
+    "ngrams": (lambda x: strings.ngrams(x, [1, 2], pad_values=("<", ">")), (TEXTS,)),
+    "unsorted_segment_join": (lambda x, n: strings.unsorted_segment_join(x, n, 2), (TEXTS, tf.constant([0, 1, 0]))),
+    "set_operation": (lambda x, y: tf.sets.union(x, y).values, (tf.constant([[1, 2]]), tf.constant([[5, 2]]))),
+    "set_sizes": (lambda x: tf.sets.size(tf.sparse.from_dense(x)), (tf.constant([[1, 0], [3, 4]]),)),
+    "ngrams_of_rows": (lambda x: strings.ngrams(strings.split(x), 2).flat_values, (TEXTS,)),
+    "encode_ragged_rows": (lambda x: strings.unicode_encode(strings.unicode_decode(x, "UTF-8"), "UTF-16-BE"), (TEXTS,)),
+    "encode_base64": (lambda x: tf.io.encode_base64(x, pad=True), (TEXTS,)),
+    "decode_base64": (tf.io.decode_base64, (tf.constant(["YQ", ""]),)),
+    "decode_compressed": (lambda x: tf.io.decode_compressed(x, "ZLIB"), (tf.constant([zlib.compress(b"a")]),)),
+    "decode_csv": (lambda x: tf.io.decode_csv(x, [tf.constant([7]), "none"]), (tf.constant(["1,a", ",b"]),)),
+    "decode_json_example": (tf.io.decode_json_example, (tf.constant(["{}"]),)),
+    "decode_wav": (lambda x: tf.audio.decode_wav(x, desired_samples=9), (WAV,)),
+    "encode_wav": (tf.audio.encode_wav, (tf.constant([[0.5]]), tf.constant(8000))),
+    "crossed_buckets": (lambda x, y: tf.keras.layers.HashedCrossing(9)([x, y]), (TEXTS, tf.constant([1, 2, 3]))),
+    "fingerprint": (lambda x: tf.fingerprint(x), (TEXTS,)),
     "serialize_tensor": (tf.io.serialize_tensor, (tf.constant([[1.0, 2.0]]),)),
     "parse_tensor": (lambda x: tf.ensure_shape(tf.io.parse_tensor(x, tf.float32), [1, 2]),
                      (tf.io.serialize_tensor([[1.0, 2.0]]),)),
@@ -107,17 +133,19 @@ def _same(actual: Any, expected: Any) -> None:
 def test_each_hosted_function_that_has_no_file_is_here() -> None:
     for module in _hosted._MODULES:
         importlib.import_module(f"twofold.{module}")
+    tables = {f"table_{call}" for call in ("find", "insert", "remove", "size", "export")}  # tests/front/test_lookup.py
     rest = {"read_file", "write_file", "matching_files", "timestamp", "decode_bmp", "decode_gif",
-            "decode_and_crop_jpeg"}
+            "decode_and_crop_jpeg", *tables}
     assert set(_hosted._functions) - rest == set(CASES)
 
 
 # Where the library calls Python for what is no plain function of tensors and settings: an object has the state.
-STATEFUL = {"_front/host.py", "_front/iteration.py", "data/dataset.py", "data/iterator.py", "data/_functions.py",
+STATEFUL = {"_front/host.py", "_front/iteration.py", "_front/texts.py", "data/dataset.py", "data/iterator.py",
+            "data/_functions.py",
             "summary/ops.py", "compat/v1/variables.py", "compat/v1/data.py", "compat/v1/summary.py",
             "compat/v1/building.py",
             "keras/layers/lookup.py"}
-CALLS = {"host_call", "host_effect", "numpy_function", "py_function"}
+CALLS = {"host_call", "host_effect", "numpy_function", "py_function", "each_text", "text_parts"}
 
 
 def _calls(function: ast.AST) -> set[str]:

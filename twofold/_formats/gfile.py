@@ -20,8 +20,8 @@ from twofold.ir.spec import TensorSpec
 from .._front.api import describe, public, public_class, tensor
 from .._front.hosted import hosted
 
-__all__ = ["GFile", "copy", "exists", "glob", "isdir", "join", "listdir", "makedirs", "matching_files", "mkdir",
-           "read_file", "remove", "rename", "rmtree", "stat", "walk", "write_file"]
+__all__ = ["GFile", "copy", "exists", "get_registered_schemes", "glob", "isdir", "join", "listdir", "makedirs",
+           "matching_files", "mkdir", "read_file", "remove", "rename", "rmtree", "stat", "walk", "write_file"]
 
 
 def _path(path: Any) -> str:
@@ -248,6 +248,17 @@ def stat(path: Any) -> _Stat:
 def walk(top: Any, topdown: bool = True, onerror: Any = None) -> Iterator[tuple[str, list[str], list[str]]]:
     """The folders in a folder, each with the names of folders and files in it; see `os.walk`."""
     return os.walk(_path(top), topdown, onerror)
+
+
+@public
+def get_registered_schemes() -> list[str]:
+    """The kinds of file systems that paths may name: those of the system alone.
+
+    >>> import twofold as tf
+    >>> tf.io.gfile.get_registered_schemes()
+    ['', 'file']
+    """
+    return ["", "file"]
 
 
 @public

@@ -20,8 +20,8 @@ from twofold.ir.spec import TensorShape, TensorSpec
 from .._front.api import mapped, public
 from .._front.hosted import hosted
 
-__all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "parse_example", "parse_single_example",
-           "parse_single_sequence_example"]
+__all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "parse_example", "parse_sequence_example",
+           "parse_single_example", "parse_single_sequence_example"]
 
 
 class FixedLenFeature(NamedTuple):
@@ -289,12 +289,7 @@ def parse_single_sequence_example(serialized: Any, context_features: Mapping[str
         ValueError: nothing is asked for, or what cannot be.
         InvalidArgumentError: the record is damaged, or has not what is asked for.
     """
-    whole = _plain_of(context_features, "context_features") if context_features else []
-    lists = _plain_of(sequence_features, "sequence_features") if sequence_features else []
-    if not whole and not lists:
-        raise ValueError("Missing features.")
-    if not all(w.several for w in lists):
-        raise ValueError("parse_single_sequence_example: sequence_features are tf.io.FixedLenSequenceFeature here")
+    whole, lists = _of_sequences("parse_single_sequence_example", context_features, sequence_features)
     given = tf.convert_to_tensor(serialized, tf.string)
     tensors = parsed_sequence(given, [tuple(w) for w in whole], [tuple(w) for w in lists])
     return _by_name(whole, tensors[:len(whole)]), _by_name(lists, tensors[len(whole):])
@@ -306,10 +301,7 @@ def parsed_sequence(serialized: Any, context: list[tuple[Any, ...]], sequences: 
     whole, lists = _wanted(context), _wanted(sequences)
 
     def parse(record: Any) -> list[Any]:
-        try:
-            example = tf.train.SequenceExample.FromString(engine.array_of(record).item())
-        except tf.errors.DataLossError as e:
-            raise _wrong(f"Could not parse sequence example: {e}") from None
+        example = _sequence_example(engine.array_of(record).item())
         values = [np.array(w.of(example.context.feature, "Context")) for w in whole]
         return engine.tensors_of([*values, *[_sequence(w, example.feature_lists.feature_list) for w in lists]])
     return engine.host_call(parse, "ParseSingleSequenceExample", [serialized],
@@ -331,3 +323,67 @@ def _sequence(wanted: _Wanted, lists: Mapping[str, Any]) -> np.ndarray:
                          f"{wanted.dtype.name}; the record has {len(values)} in {kind}")
         rows += values
     return wanted.array(rows).reshape(-1, *wanted.shape)
+
+
+@public
+def parse_sequence_example(serialized: Any, context_features: Mapping[str, Any] | None = None,
+                           sequence_features: Mapping[str, Any] | None = None, example_names: Any = None,
+                           name: str | None = None) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """The features of a batch of records of sequences.
+
+    Args:
+        serialized: strings [batch]: each a `tf.train.SequenceExample`.
+        context_features: what to read of the whole, as for `parse_single_example`.
+        sequence_features: `tf.io.FixedLenSequenceFeature`s by name.
+        example_names, name: accepted, without effect.
+    Returns:
+        Tensors [batch, ..] of the whole by name; tensors [batch, steps, ..] of the sequences by name, filled up to the
+        longest; and how many steps each has, int64 [batch] by name.
+    Raises:
+        ValueError: nothing is asked for, or what cannot be.
+        InvalidArgumentError: a record is damaged, or has not what is asked for.
+    """
+    whole, lists = _of_sequences("parse_sequence_example", context_features, sequence_features)
+    given = tf.convert_to_tensor(serialized, tf.string)
+    if given.shape.rank != 1:
+        raise ValueError(f"parse_sequence_example: serialized must be a vector; got shape {given.shape}")
+    tensors = parsed_sequences(given, [tuple(w) for w in whole], [tuple(w) for w in lists])
+    first, second = len(whole), len(whole) + len(lists)
+    return (_by_name(whole, tensors[:first]), _by_name(lists, tensors[first:second]),
+            _by_name(lists, tensors[second:]))
+
+
+@hosted
+def parsed_sequences(serialized: Any, context: list[tuple[Any, ...]], sequences: list[tuple[Any, ...]]) -> list[Any]:
+    """The features of a batch of records of sequences, first those of the whole, then sequences, then their lengths."""
+    whole, lists = _wanted(context), _wanted(sequences)
+
+    def parse(records: Any) -> list[Any]:
+        examples = [_sequence_example(record) for record in engine.array_of(records).tolist()]
+        of_whole = [w.stacked([w.of(e.context.feature, f"Context {n}") for n, e in enumerate(examples)]) for w in whole]
+        rows = [[_sequence(w, e.feature_lists.feature_list) for e in examples] for w in lists]
+        lengths = [np.array([len(row) for row in of_one], np.int64) for of_one in rows]
+        stacked = [w.stacked(of_one) for w, of_one in zip(lists, rows, strict=True)]
+        return engine.tensors_of([*of_whole, *stacked, *lengths])
+    lead = serialized.shape[0]
+    return engine.host_call(parse, "ParseSequenceExample", [serialized], [
+        *[w.spec((lead,)) for w in [*whole, *lists]], *[TensorSpec([lead], tf.int64) for _ in lists]])
+
+
+def _sequence_example(data: Any) -> Any:
+    try:
+        return tf.train.SequenceExample.FromString(data)
+    except tf.errors.DataLossError as e:
+        raise _wrong(f"Could not parse sequence example: {e}") from None
+
+
+def _of_sequences(what: str, context: Mapping[str, Any] | None,
+                  sequences: Mapping[str, Any] | None) -> tuple[list[_Plain], list[_Plain]]:
+    """What is asked for of the whole, and of sequences."""
+    whole = _plain_of(context, "context_features") if context else []
+    lists = _plain_of(sequences, "sequence_features") if sequences else []
+    if not whole and not lists:
+        raise ValueError("Missing features.")
+    if not all(w.several for w in lists):
+        raise ValueError(f"{what}: sequence_features are tf.io.FixedLenSequenceFeature here")
+    return whole, lists

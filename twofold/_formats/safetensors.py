@@ -24,7 +24,7 @@ __all__ = ["write", "read", "read_all", "restored", "row_major", "spelt", "Forma
 
 _NAMES = {dt.bool_: "BOOL", dt.int8: "I8", dt.int16: "I16", dt.int32: "I32", dt.int64: "I64", dt.uint8: "U8",
           dt.uint16: "U16", dt.uint32: "U32", dt.uint64: "U64", dt.float16: "F16", dt.bfloat16: "BF16",
-          dt.float32: "F32", dt.float64: "F64"}
+          dt.float32: "F32", dt.float64: "F64", dt.float8_e5m2: "F8_E5M2", dt.float8_e4m3fn: "F8_E4M3"}
 _TYPES = {name: dtype for dtype, name in _NAMES.items()}
 _HEADER = 100_000_000  # bytes; the limit that the format itself has
 _RANK = 64  # NumPy's limit

@@ -36,7 +36,9 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """
     want = dt.as_dtype(dtype)
     x = tensor(x)
-    return x if x.dtype is want else ops.cast(x, dtype=want)
+    if x.dtype is want:
+        return x
+    return ops.convert_small(x, dtype=want) if want in dt.SMALL or x.dtype in dt.SMALL else ops.cast(x, dtype=want)
 
 
 @public

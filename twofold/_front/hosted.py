@@ -29,7 +29,10 @@ __all__ = ["HostedCall", "call", "hosted"]
 F = TypeVar("F", bound=Callable[..., Any])
 # modules that have such functions
 _MODULES = ("strings", "io", "image._boxes", "_formats.gfile", "_formats.tensor_proto", "_formats.image_files",
-            "_formats.image_encoding", "_formats.parsing", "_front.scopes", "_ops.signal_frames", "onnx_files.words")
+            "_formats.image_encoding", "_formats.decoding", "_formats.json_example", "_formats.wav",
+            "_formats.parsing", "_front.scopes", "_ops.signal_frames",
+            "_ops.string_hashes", "_ops.string_joining", "_ops.string_unicode",
+            "lookup._contents", "onnx_files.words", "sets")
 _functions: dict[str, Callable[..., Any]] = {}
 
 

@@ -31,9 +31,9 @@ from . import hosted as _hosted
 from .api import public
 
 __all__ = ["StagedElements", "array_of", "arrays_of", "carried", "device_name", "dtype_of", "fold", "guarded", "handle",
-           "held", "host_call", "host_effect", "is_symbolic", "nest", "on_host", "one_host_call", "prompt", "public",
-           "random_fractions", "random_seeds", "random_words", "run_with_captures", "sender_to", "staging", "steps",
-           "symbolic_captures", "tensor_of", "tensors_of", "user_function", "weak_finalizer"]
+           "held", "host_call", "host_effect", "is_handle", "is_symbolic", "nest", "on_host", "one_host_call", "prompt",
+           "public", "random_fractions", "random_seeds", "random_words", "run_with_captures", "sender_to", "staging",
+           "steps", "symbolic_captures", "tensor_of", "tensors_of", "user_function", "weak_finalizer"]
 
 _WORD = (1 << 64) - 1
 
@@ -224,6 +224,12 @@ def held(tensor: Any) -> Any:
     """The object that a handle carries."""
     array: Any = tensor if isinstance(tensor, np.ndarray) else tensor._array
     return array[()].target
+
+
+def is_handle(value: Any) -> bool:
+    """Whether an eager tensor carries an object."""
+    array = value._array if type(value) is Tensor else None
+    return array is not None and array.shape == () and array.dtype == object and isinstance(array[()], _Handle)
 
 
 class StagedElements(sequences.StagedSequence):

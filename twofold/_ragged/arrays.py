@@ -498,8 +498,7 @@ def _joined_strings(x: Any, axis: int, separator: Any) -> Any:
         return x.with_values(_joined_strings(x.values, axis - 1, separator))
     if axis == 0 or is_ragged(x.values):
         raise ValueError("reduce_join of a ragged tensor is over its last ragged axis")
-    join_segments: Any = getattr(tf.strings, "unsorted_segment_join", None)
-    return join_segments(x.values, x.value_rowids(), x.nrows(), separator)
+    return tf.strings.unsorted_segment_join(x.values, x.value_rowids(), x.nrows(), separator)
 
 
 @implements(tf.math.bincount, {"arr": RaggedTensor})

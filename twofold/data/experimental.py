@@ -12,6 +12,7 @@ import twofold as tf
 from twofold._front import iteration as engine
 from twofold._front.api import listed
 from twofold._front.namespace import publish
+from twofold.lookup._datasets import DatasetInitializer, index_table_from_dataset, table_from_dataset
 
 from ._combining import AssertCardinality
 from ._csv import CsvRecords, inferred, rows_of
@@ -27,13 +28,14 @@ from .dataset import Dataset
 from .iterator import Optional
 from .options import AutotuneOptions, DistributeOptions, OptimizationOptions, ThreadingOptions
 
-__all__ = ["AUTOTUNE", "AutoShardPolicy", "AutotuneOptions", "Counter", "CsvDataset", "DistributeOptions",
-           "INFINITE_CARDINALITY", "OptimizationOptions", "Optional", "RandomDataset", "SHARD_HINT",
-           "ThreadingOptions", "UNKNOWN_CARDINALITY", "assert_cardinality", "bucket_by_sequence_length", "cardinality",
-           "choose_from_datasets", "copy_to_device", "enumerate_dataset", "get_next_as_optional", "get_single_element",
-           "get_structure", "group_by_window", "ignore_errors", "make_csv_dataset", "map_and_batch",
-           "parallel_interleave", "prefetch_to_device", "rejection_resample", "sample_from_datasets", "scan",
-           "shuffle_and_repeat", "take_while", "unbatch", "unique"]
+__all__ = ["AUTOTUNE", "AutoShardPolicy", "AutotuneOptions", "Counter", "CsvDataset", "DatasetInitializer",
+           "DistributeOptions", "INFINITE_CARDINALITY", "OptimizationOptions", "Optional", "RandomDataset",
+           "SHARD_HINT", "ThreadingOptions", "UNKNOWN_CARDINALITY", "assert_cardinality", "bucket_by_sequence_length",
+           "cardinality", "choose_from_datasets", "copy_to_device", "enumerate_dataset", "get_next_as_optional",
+           "get_single_element", "get_structure", "group_by_window", "ignore_errors", "index_table_from_dataset",
+           "make_csv_dataset", "map_and_batch", "parallel_interleave", "prefetch_to_device", "rejection_resample",
+           "sample_from_datasets", "scan", "shuffle_and_repeat", "table_from_dataset", "take_while", "unbatch",
+           "unique"]
 
 
 @engine.guarded

@@ -59,8 +59,8 @@ _WHERE = {
 __all__ = sorted(_WHERE)
 
 #: the modules that provide what files below them ask the registry for
-_PROVIDERS = {"Functional": "model", "TFOpLambda": "op_layer", "older_backend": "_older_backend", "operation_class": "keras_ops",
-              "operations": "ops"}
+_PROVIDERS = {"Functional": "model", "TFOpLambda": "op_layer", "older_backend": "_older_backend",
+              "operation_class": "keras_ops", "operations": "ops"}
 
 
 def __getattr__(name: str) -> Any:

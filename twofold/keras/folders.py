@@ -17,7 +17,8 @@ import numpy as np
 import twofold as tf
 from twofold._front.api import public
 
-__all__ = ["Listing", "check_format", "datasets_of", "listed", "text_dataset_from_directory"]
+__all__ = ["Listing", "audio_dataset_from_directory", "check_format", "datasets_of", "listed",
+           "text_dataset_from_directory"]
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def _files(directory: str, links: bool, endings: tuple[str, ...]) -> Iterator[st
 
 def datasets_of(listing: Listing, load: Callable[[Any], Any], label_mode: str | None, batch_size: int | None,
                 shuffle: bool, validation_split: float | None, subset: str | None, verbose: bool, kind: str,
-                endings: Sequence[str], directory: Any) -> Any:
+                endings: Sequence[str], directory: Any, padded: bool = False) -> Any:
     """The dataset of a subset of files, or with "both" the list of two.
 
     Args:
@@ -142,6 +143,7 @@ def datasets_of(listing: Listing, load: Callable[[Any], Any], label_mode: str | 
         label_mode: see `text_dataset_from_directory`.
         batch_size, shuffle, validation_split, subset, verbose, directory: as users give them.
         kind, endings: what errors call the files.
+        padded: whether elements of a batch are filled up to the longest one.
     Raises:
         ValueError: there are no files.
     """
@@ -154,14 +156,14 @@ def datasets_of(listing: Listing, load: Callable[[Any], Any], label_mode: str | 
             raise ValueError(f"No {f'{name} ' if subset == 'both' else ''}{kind} found in directory {directory}. "
                              f"Allowed formats: {tuple(endings)}")
         mixed = shuffle and not (subset == "both" and name == "validation")
-        made = _dataset(part, load, label_mode, batch_size, mixed)
+        made = _dataset(part, load, label_mode, batch_size, mixed, padded)
         made.class_names, made.file_paths = part.names, part.paths
         datasets.append(made)
     return datasets if subset == "both" else datasets[0]
 
 
 def _dataset(part: Listing, load: Callable[[Any], Any], label_mode: str | None, batch_size: int | None,
-             shuffle: bool) -> Any:
+             shuffle: bool, padded: bool) -> Any:
     made: Any = np.array(part.paths)
     if part.labels is not None:
         labels = part.labels
@@ -178,8 +180,67 @@ def _dataset(part: Listing, load: Callable[[Any], Any], label_mode: str | None, 
         return (load(path), *label) if label else load(path)
     dataset = dataset.map(element, num_parallel_calls=tf.data.AUTOTUNE)
     if batch_size is not None:
-        dataset = dataset.batch(batch_size)
+        dataset = dataset.padded_batch(batch_size) if padded else dataset.batch(batch_size)
     return dataset.prefetch(tf.data.AUTOTUNE)
+
+
+@public
+def audio_dataset_from_directory(directory: Any, labels: Any = "inferred", label_mode: str | None = "int",
+                                 class_names: Any = None, batch_size: int | None = 32, sampling_rate: int | None = None,
+                                 output_sequence_length: int | None = None, ragged: bool = False, shuffle: bool = True,
+                                 seed: int | None = None, validation_split: float | None = None,
+                                 subset: str | None = None, follow_links: bool = False, verbose: bool = True) -> Any:
+    """The `.wav` files of a folder as a dataset of sounds, labelled by the folders they are in.
+
+    Args:
+        directory: the folder; with labels "inferred" its folders are the classes, but for those whose names begin with
+            a dot.
+        labels: "inferred", a list of an integer for each file in the order of their paths, or None.
+        label_mode: "int", "categorical" (one-hot), "binary" (0.0 and 1.0), or None for sounds alone.
+        class_names: the classes in their order, or some of them; by default all in that of the alphabet.
+        batch_size: how many sounds a batch has; None for single ones.
+        sampling_rate: must be None: sounds keep the rates of their files.
+        output_sequence_length: how many samples each sound has, cut or filled with zeros; by default as many as the
+            longest of its batch.
+        ragged: whether sounds are ragged tensors, each as long as it is.
+        shuffle: whether sounds come in a random order; else in that of their paths.
+        seed: an integer, for the same order in every run.
+        validation_split: the share of files, the last ones, that is for validation.
+        subset: "training", "validation" or "both" (which gives two datasets).
+        follow_links: whether links to folders are followed.
+        verbose: whether the number of files is printed.
+    Returns:
+        A dataset of float32 batches [batch, samples, channels], or of such and labels, with `class_names` and
+        `file_paths`.
+    Raises:
+        ValueError: arguments do not go together, or there are no files. UnimplementedError: `sampling_rate` is given.
+
+    >>> import tempfile, pathlib
+    >>> import twofold as tf
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for n, name in enumerate(("hum", "ring")):
+    ...         (pathlib.Path(folder) / name).mkdir()
+    ...         tf.io.write_file(f"{folder}/{name}/0.wav", tf.audio.encode_wav(tf.zeros([9 + n, 1]), 8000))
+    ...     sounds = tf.keras.utils.audio_dataset_from_directory(folder, verbose=False)
+    ...     [(x.shape.as_list(), sorted(y.numpy().tolist())) for x, y in sounds], sounds.class_names
+    ([([2, 10, 1], [0, 1])], ['hum', 'ring'])
+    """
+    if ragged and output_sequence_length is not None:
+        raise ValueError("Cannot set both `ragged` and `output_sequence_length`")
+    if sampling_rate is not None and (not isinstance(sampling_rate, int) or sampling_rate <= 0):
+        raise ValueError(f"`sampling_rate` should be an integer higher than 0. Received: sampling_rate={sampling_rate}")
+    if sampling_rate is not None:
+        raise tf.errors.UnimplementedError(None, None, "sounds are not brought to another rate: `sampling_rate` must "
+                                                       "be None")
+    listing = listed(directory, labels, label_mode, class_names, shuffle, seed, validation_split, subset, follow_links,
+                     verbose, (".wav",))
+
+    def load(path: Any) -> Any:
+        length = -1 if output_sequence_length is None else output_sequence_length
+        sound = tf.audio.decode_wav(tf.io.read_file(path), desired_samples=length)[0]
+        return tf.RaggedTensor.from_tensor(sound) if ragged else sound
+    return datasets_of(listing, load, label_mode, batch_size, shuffle, validation_split, subset, verbose, "audio files",
+                       (".wav",), directory, padded=output_sequence_length is None and not ragged)
 
 
 @public

@@ -16,7 +16,7 @@ from twofold._front.namespace import publish
 from .backend import clear_session, is_keras_tensor, standardize_dtype
 from .data_adapter import pack_x_y_sample_weight, unpack_x_y_sample_weight
 from .files import get_file
-from .folders import text_dataset_from_directory
+from .folders import audio_dataset_from_directory, text_dataset_from_directory
 from .images import array_to_img, image_dataset_from_directory, img_to_array, load_img, save_img
 from .progress import Progbar
 from .random import _seed_all
@@ -33,13 +33,13 @@ from .serialization import (
 )
 from .summary import model_to_dot, plot_model
 
-__all__ = ["CustomObjectScope", "Progbar", "PyDataset", "Sequence", "array_to_img", "clear_session",
-           "custom_object_scope", "deserialize_keras_object", "get_custom_objects", "get_file", "get_registered_name",
-           "get_registered_object", "image_dataset_from_directory", "img_to_array", "is_keras_tensor", "load_img",
-           "model_to_dot", "normalize", "pack_x_y_sample_weight", "pad_sequences", "plot_model",
-           "register_keras_serializable", "save_img", "serialize_keras_object", "set_random_seed", "split_dataset",
-           "standardize_dtype", "text_dataset_from_directory", "timeseries_dataset_from_array", "to_categorical",
-           "unpack_x_y_sample_weight"]
+__all__ = ["CustomObjectScope", "Progbar", "PyDataset", "Sequence", "array_to_img", "audio_dataset_from_directory",
+           "clear_session", "custom_object_scope", "deserialize_keras_object", "get_custom_objects", "get_file",
+           "get_registered_name", "get_registered_object", "image_dataset_from_directory", "img_to_array",
+           "is_keras_tensor", "load_img", "model_to_dot", "normalize", "pack_x_y_sample_weight", "pad_sequences",
+           "plot_model", "register_keras_serializable", "save_img", "serialize_keras_object", "set_random_seed",
+           "split_dataset", "standardize_dtype", "text_dataset_from_directory", "timeseries_dataset_from_array",
+           "to_categorical", "unpack_x_y_sample_weight"]
 
 
 @public

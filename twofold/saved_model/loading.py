@@ -8,6 +8,7 @@ from typing import Any
 from twofold.eager.tensor import Tensor, wrap
 from twofold.eager.variable import Variable
 from twofold.ir import nest
+from twofold.ir.errors import DataLossError, OpError
 from twofold.module import Module
 from twofold.random import Generator
 from twofold.tracer.concrete import ConcreteFunction
@@ -16,7 +17,16 @@ from twofold.tracer.restored import restore_function, restore_trace
 from .asset import Asset
 from .objects import SavedObject, tuple_order
 from .options import LoadOptions
-from .reader import SavedConstant, SavedFunction, SavedMethod, SavedModel, SavedReference, SavedVariable, read
+from .reader import (
+    SavedConstant,
+    SavedFunction,
+    SavedMethod,
+    SavedModel,
+    SavedReference,
+    SavedTable,
+    SavedVariable,
+    read,
+)
 from .signatures import SignatureFunction, Signatures
 from .structure import record_type
 
@@ -119,6 +129,7 @@ class _Builder:
         self.model = model
         self.variables = {n: _variable(v) for n, v in model.variables.items()}
         self.assets = {n: Asset(path) for n, path in model.assets.items()}
+        self.tables = {n: _table(t, model.path) for n, t in model.tables.items()}
         self.constants: dict[int, Tensor] = {}
         self.traces: dict[int, Any] = {}
         for saved in sorted(model.functions, key=lambda f: f.whole is not None):
@@ -150,6 +161,8 @@ class _Builder:
             return self.variables[number]
         if kind == "asset":
             return self.assets[number]
+        if kind == "table":
+            return self.tables[number]
         if kind == "function":
             return self.functions[about["function"]]
         if kind == "concrete":
@@ -202,6 +215,8 @@ class _Builder:
             return self.variables[saved.number]
         if saved.asset is not None:
             return self.assets[saved.asset].asset_path
+        if saved.table is not None:
+            return self.tables[saved.table]._handle
         made = self.constants.get(id(saved))
         if made is None:
             made = self.constants[id(saved)] = wrap(saved.value)
@@ -226,6 +241,14 @@ def _variable(saved: SavedVariable) -> Variable:
                     validate_shape=saved.shape is not None)
     made._name = saved.name
     return made
+
+
+def _table(saved: SavedTable, path: str) -> Any:
+    from twofold.lookup._saving import revived
+    try:
+        return revived(saved.form, saved.name, saved.checkpoint, saved.arrays)
+    except (OpError, ValueError, TypeError) as e:
+        raise DataLossError(None, None, f"{path} is no well-formed saved model: a table: {e}") from None
 
 
 def _row(saved: SavedObject, children: dict[str, Any]) -> list[Any]:

@@ -30,7 +30,8 @@ class SavedObject:
     """A node of the object graph.
 
     Attributes:
-        kind: "object", "generator", "list", "tuple", "record", "dict", "variable", "asset", "function" or "concrete".
+        kind: "object", "generator", "list", "tuple", "record", "dict", "variable", "table", "asset", "function" or
+            "concrete".
         children: numbers of nodes by name.
         about: the rest of what the file says of it.
     """
@@ -102,8 +103,8 @@ def _check_leaf(node: SavedObject) -> None:
 
 _ABOUT: dict[str, Callable[[SavedObject], None]] = {
     "object": _check_object, "generator": _check_generator, "list": _check_row, "tuple": _check_row,
-    "record": _check_record, "dict": lambda node: None, "variable": _check_leaf, "asset": _check_leaf,
-    "function": _check_leaf, "concrete": _check_leaf}
+    "record": _check_record, "dict": lambda node: None, "variable": _check_leaf, "table": _check_leaf,
+    "asset": _check_leaf, "function": _check_leaf, "concrete": _check_leaf}
 
 
 def tuple_order(objects: list[SavedObject]) -> list[int]:

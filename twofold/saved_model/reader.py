@@ -42,8 +42,10 @@ from .signatures import by_name, has_tensors
 from .structure import decode
 
 __all__ = ["read", "SavedModel", "SavedObject", "SavedVariable", "SavedConstant", "SavedFunction", "SavedSignature",
-           "SavedMethod", "SavedReference", "OPAQUE"]
+           "SavedMethod", "SavedReference", "SavedTable", "OPAQUE"]
 
+_TABLE_ARRAYS = {"static": ("keys", "values", "default"), "mutable": ("keys", "values", "default"),
+                 "dense": ("keys", "values", "default", "empty_key", "deleted_key")}
 _TRIES = 3  # when another process saves to the same place meanwhile
 _PARAMETERS = {p.name: p for p in (
     inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL,
@@ -89,11 +91,28 @@ class SavedReference:
 
 @dataclass(eq=False)
 class SavedConstant:
-    """A tensor that functions read: an array, or the path of an asset (a scalar string, `asset` its object)."""
+    """A tensor that functions read: an array; or the path of an asset or the handle of a table (scalar strings, `asset`
+    or `table` is the number of its object)."""
 
     dtype: DType
     value: np.ndarray
     asset: int | None = None
+    table: int | None = None
+
+
+@dataclass(eq=False)
+class SavedTable:
+    """A table of keys and values.
+
+    Attributes:
+        form: "static", "mutable" or "dense".
+        arrays: "keys", "values" and "default"; of a dense one also "empty_key" and "deleted_key".
+    """
+
+    form: str
+    name: str | None
+    checkpoint: bool
+    arrays: dict[str, np.ndarray]
 
 
 @dataclass(eq=False)
@@ -186,6 +205,7 @@ class SavedModel:
         objects: the object graph, the root first.
         variables: by the number of their node.
         assets: the full path of each file, by the number of its node.
+        tables: by the number of their node.
         methods: the `tf.function`s.
         functions: all concrete functions.
         signatures: by name.
@@ -196,6 +216,7 @@ class SavedModel:
     objects: list[SavedObject]
     variables: dict[int, SavedVariable]
     assets: dict[int, str]
+    tables: dict[int, SavedTable]
     methods: list[SavedMethod]
     functions: list[SavedFunction]
     signatures: dict[str, SavedSignature]
@@ -264,6 +285,7 @@ class _Reader:
         paths = paths_of(self.objects)
         self.variables = {n: self._variable(n, o, paths[n]) for n, o in enumerate(self.objects) if o.kind == "variable"}
         self.assets = {n: self._asset(o) for n, o in enumerate(self.objects) if o.kind == "asset"}
+        self.tables = {n: self._table(o) for n, o in enumerate(self.objects) if o.kind == "table"}
         self.constants: dict[str, SavedConstant] = {}
         show_lines(_sources(self.body), self.place)
         self.functions = [self._function(n, entry, texts[entry["graph"]])
@@ -282,8 +304,8 @@ class _Reader:
                 _item(self.functions, of(node.about, "concrete", int))
         signatures = {name: self._signature(name, entry)
                       for name, entry in of(self.body, "signatures", dict).items()}
-        return SavedModel(self.path, self.manifest, self.objects, self.variables, self.assets, methods,
-                          self.functions, signatures)
+        return SavedModel(self.path, self.manifest, self.objects, self.variables, self.assets,
+                          self.tables, methods, self.functions, signatures)
 
     # -- objects ----------------------------------------------------------------------------------
     def _variable(self, number: int, node: SavedObject, paths: list[str]) -> SavedVariable:
@@ -297,6 +319,22 @@ class _Reader:
                 s not in (None, n) for s, n in zip(shape, value.shape, strict=True))):
             raise Malformed(f"variable {number} of shape {shape} has a value of shape {list(value.shape)}")
         return SavedVariable(number, of(about, "name", str), dtype, shape, of(about, "trainable", bool), value, paths)
+
+    def _table(self, node: SavedObject) -> SavedTable:
+        form, name = of(node.about, "form", str), node.about.get("name")
+        if form not in _TABLE_ARRAYS:
+            raise Malformed(f"{form[:40]!r} is no form of table")
+        place = of(node.about, "arrays", str)
+        key_dtype, value_dtype = _dtype(node.about, "key_dtype"), _dtype(node.about, "value_dtype")
+        arrays = {part: _safetensors.restored(f"{place}/{part}", self.arrays,
+                                              value_dtype if part in ("values", "default") else key_dtype)
+                  for part in _TABLE_ARRAYS[form]}
+        keys, values, default = arrays["keys"], arrays["values"], arrays["default"]
+        key_shape = arrays["empty_key"].shape if form == "dense" else ()
+        if not (key_dtype.is_integer or key_dtype is dt.string) or keys.shape[1:] != key_shape or not keys.ndim or (
+                values.shape != keys.shape[:1] + default.shape) or form == "static" and default.shape:
+            raise Malformed("the keys of a table do not fit its values")
+        return SavedTable(form, None if name is None else typed(name, str), of(node.about, "checkpoint", bool), arrays)
 
     def _asset(self, node: SavedObject) -> str:
         name = of(node.about, "file", str)
@@ -339,6 +377,9 @@ class _Reader:
             array = np.empty((), object)
             array[()] = os.fsencode(path)
             return SavedConstant(dt.string, array, entry["asset"])
+        if kind == "table":
+            _item_at(self.tables, typed(entry["table"], int))
+            return SavedConstant(dt.string, np.array(b"table", object), table=entry["table"])
         name = of(entry, "array", str)
         constant = self.constants.get(name)
         if constant is None:
@@ -464,9 +505,9 @@ def _kind(kind: Any) -> str:
     return kind
 
 
-def _dtype(entry: Any) -> DType:
-    name = of(entry, "dtype", str)
-    dtype = next((d for d in (*dt.ALL, dt.string) if d.name == name), None)
+def _dtype(entry: Any, key: str = "dtype") -> DType:
+    name = of(entry, key, str)
+    dtype = next((d for d in (*dt.ALL, *dt.SMALL, dt.string) if d.name == name), None)
     if dtype is None:
         raise Malformed(f"{name[:40]!r} is no dtype")
     return dtype

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from twofold._formats import safetensors as _safetensors
+from twofold._front.iteration import is_handle
 from twofold.eager.tensor import Tensor
+from twofold.ir import dtypes as dt
 from twofold.ir.errors import NotFoundError, UnimplementedError
 from twofold.module import Module
 from twofold.runtime.log import log
@@ -48,6 +50,7 @@ class Contents:
         self._objects = objects
         self._numbers = {id(o.value): n for n, o in enumerate(objects)}
         self._assets = {id(o.value.asset_path): n for n, o in enumerate(objects) if o.kind == "asset"}
+        self._tables = {id(o.value._handle): n for n, o in enumerate(objects) if o.kind == "table"}
         self._constants: dict[int, str] = {}
         self._traces: dict[int, int] = {}
         self._held: list[Any] = []  # keeps identities while they are keys
@@ -91,11 +94,18 @@ class Contents:
 
     def _variable(self, entry: Entry) -> dict[str, Any]:
         variable = entry.value
-        name = "/".join([re.sub("[%/#]", lambda c: f"%{ord(c[0]):02x}", part) for part in entry.path])
-        name = f"variables/{name}"
+        name = f"variables/{_path_name(entry)}"
         self.arrays.update(_safetensors.spelt(name, variable._value._array, variable.dtype))
         return {"name": variable._name, "dtype": variable.dtype.name, "trainable": variable.trainable,
                 "shape": None if variable.shape.rank is None else variable.shape.as_list(), "array": name}
+
+    def _table(self, entry: Entry) -> dict[str, Any]:
+        from twofold.lookup._saving import described
+        about, arrays = described(entry.value)
+        name = f"tables/{_path_name(entry)}"
+        for part, array in arrays.items():
+            self.arrays.update(_safetensors.spelt(f"{name}/{part}", array, dt.from_numpy(array.dtype)))
+        return {**about, "arrays": name}
 
     def _asset(self, entry: Entry) -> dict[str, Any]:
         path = entry.value.asset_path.numpy().decode()
@@ -169,12 +179,22 @@ class Contents:
             return {"variable": self._tracked(capture, traced, path)}
         if id(capture) in self._assets:
             return {"asset": self._assets[id(capture)]}
+        if is_handle(capture):
+            return {"table": self._table_of(capture, traced, path)}
         name = self._constants.get(id(capture))
         if name is None:
             name = self._constants[id(capture)] = f"constants/{len(self._constants)}"
             self._held.append(capture)
             self.arrays.update(_safetensors.spelt(name, capture._array, capture.dtype))
         return {"array": name, "dtype": capture.dtype.name}
+
+    def _table_of(self, handle: Tensor, traced: Any, path: str) -> int:
+        if id(handle) not in self._tables:
+            raise AssertionError(
+                "Tried to export a function which references an 'untracked' resource: tables that functions "
+                "use must be attributes of a tracked object, or of the object that is saved.\n"
+                f"  Function : {traced.name}, at {path}\n  Resource : {handle.numpy()!r}")
+        return self._tables[id(handle)]
 
     def _tracked(self, variable: Any, traced: Any, path: str) -> int:
         number = self.node_of(variable)
@@ -196,6 +216,11 @@ def _whole(traced: Any) -> Any:
 def _alive(updates: list[Any]) -> list[Any]:
     from twofold.tracer.traced import referent
     return [referent(u) for u in updates]
+
+
+def _path_name(entry: Entry) -> str:
+    """The path of an object as a part of the name of its array."""
+    return "/".join([re.sub("[%/#]", lambda c: f"%{ord(c[0]):02x}", part) for part in entry.path])
 
 
 def _spelt(entry: Entry) -> str:
@@ -237,5 +262,5 @@ def _parameters(fn: Function, encoded: Callable[[Any], Any]) -> list[Any] | None
 _KINDS: dict[str, Callable[[Contents, Entry], dict[str, Any]]] = {
     "object": Contents._object, "generator": Contents._object, "list": Contents._container,
     "tuple": Contents._container, "record": Contents._container, "dict": Contents._container,
-    "variable": Contents._variable, "asset": Contents._asset, "function": Contents._function,
+    "variable": Contents._variable, "table": Contents._table, "asset": Contents._asset, "function": Contents._function,
     "concrete": Contents._bare}

@@ -168,7 +168,16 @@ class Bundle:
             if not all(0 <= number < len(nodes) for number in numbers):
                 raise tf.errors.DataLossError(f"{self.prefix}.index is damaged: a child that is not there")
         _as_keras_3_numbers(nodes)
+        for node in nodes:
+            self._name_tables(node)
         return nodes
+
+    def _name_tables(self, node: Node) -> None:
+        """Name the two tensors of a table, of which an object's description has what both begin with."""
+        for name, key in list(node.values.items()):
+            if key not in self._entries and f"{key}-keys" in self._entries:
+                del node.values[name]
+                node.values.update({f"{name}-{part}": f"{key}-{part}" for part in ("keys", "values")})
 
 
 # -- the table -----------------------------------------------------------------------------------------

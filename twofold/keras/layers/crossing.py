@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import twofold as tf
 from twofold._front.api import listed
+from twofold._ops.string_hashes import crossed_buckets
 
 from ._declared import DeclaredLayer, Shape, positive
-from ._hashing import concatenated, fingerprint
-from .lookup import by_python
 from .preprocessing import encoded
 
 __all__ = ["HashedCrossing"]
-
-_KEY = 0xDECAFCAFFE  # tensorflow/python/ops/sparse_ops.py
 
 
 class HashedCrossing(DeclaredLayer):
@@ -63,8 +58,7 @@ class HashedCrossing(DeclaredLayer):
                              f"inputs={inputs}")
         given = [tf.convert_to_tensor(x) for x in inputs]
         self._check(given)
-        hashes = [by_python(_hashes, x, x.shape, tf.int64) for x in given]
-        joined = by_python(self._crossed, tf.stack(hashes, -1), given[0].shape, tf.int64)
+        joined = crossed_buckets(given, self.num_bins)
         if self.output_mode == "int":
             return joined if self.compute_dtype == "int64" else tf.cast(joined, self.compute_dtype)
         return encoded(joined, self.num_bins, "one_hot", self.compute_dtype)
@@ -80,15 +74,6 @@ class HashedCrossing(DeclaredLayer):
             raise ValueError("All `HashedCrossing` inputs should have an integer or string dtype. Received: "
                              f"inputs={given}")
 
-    def _crossed(self, hashes: np.ndarray) -> np.ndarray:
-        bins = []
-        for row in hashes.reshape(-1, hashes.shape[-1]).tolist():
-            total = _KEY
-            for value in row:
-                total = concatenated(total, value)
-            bins.append(total % self.num_bins)
-        return np.array(bins, np.int64).reshape(hashes.shape[:-1])
-
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of shapes."""
         shape = tuple(input_shape[0])
@@ -100,11 +85,3 @@ class HashedCrossing(DeclaredLayer):
         """The spec of the outputs."""
         shapes = [x.shape for x in listed(inputs, "inputs")]
         return tf.TensorSpec(self.compute_output_shape(shapes), tf.as_dtype(self.compute_dtype))
-
-
-def _hashes(values: np.ndarray) -> np.ndarray:
-    """Integers as they are, and the fingerprints of texts."""
-    if values.dtype != object:
-        return values.astype(np.int64)
-    hashes = np.array([fingerprint(bytes(v)) for v in values.ravel().tolist()], np.uint64)
-    return hashes.astype(np.int64).reshape(values.shape)

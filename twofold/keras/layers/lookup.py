@@ -1,6 +1,6 @@
 """Layers that put words and integers in the place of others: vocabularies, and hashes into buckets.
 
-The work is Python's: eagerly at once, and in graphs, models and pipelines as a call of Python.
+A vocabulary is two tables of `tf.lookup`, from terms to places and back, so that saved models hold it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from twofold._front.api import as_numpy
 from ..configs import config_of
 from ..scalars import number
 from ._declared import DeclaredLayer, Shape, positive
-from ._hashing import fingerprint, keyed
 from .preprocessing import batches_of, encoded
 
 __all__ = ["Hashing", "IntegerLookup", "StringLookup"]
 
+_UNKNOWN = -2  # the place of what is not in a vocabulary: -1 is that of the mask
 _MODES = ("int", "one_hot", "multi_hot", "count", "tf_idf")
 
 
@@ -78,7 +78,7 @@ class _Lookup(DeclaredLayer):
         self.pad_to_max_tokens, self.sparse, self.salt = pad_to_max_tokens, False, _salt(salt)
         self.idf_weights: Any = None
         self._terms: list[Any] = []
-        self._places: dict[Any, int] = {}
+        self._tables = self._empty_tables()
         self._is_given = vocabulary is not None
         self.reset_state()
         if vocabulary is not None:
@@ -159,7 +159,7 @@ class _Lookup(DeclaredLayer):
 
     def _set_terms(self, terms: list[Any], weights: Any) -> None:
         self._terms = terms
-        self._places = {term: place for place, term in enumerate(terms, self._first_term)}
+        self._fill_tables()
         if weights is not None:
             short = (self.max_tokens or 0) - len(weights) if self.pad_to_max_tokens else 0
             weights = np.pad(np.asarray(weights, np.float32), (0, max(0, short)))
@@ -220,47 +220,63 @@ class _Lookup(DeclaredLayer):
         self._set_terms(terms, weights)
 
     # -- looking up -------------------------------------------------------------------------------
-    def _bucket(self, term: Any) -> int:
-        """The place among those for unknown terms."""
-        return _hashed(as_bytes(term), self.num_oov_indices, self.salt)
+    def _empty_tables(self) -> tuple[Any, Any]:
+        """Tables from terms to places and back, which functions capture; the vocabulary may change afterwards."""
+        table = tf.lookup.experimental.MutableHashTable
+        terms = tf.string if self._words else tf.int64
+        unknown = self._spelt(self.oov_token)[0] if self.oov_token is not None else b"" if self._words else -1
+        return (table(terms, tf.int64, _UNKNOWN, checkpoint=False), table(tf.int64, terms, unknown, checkpoint=False))
 
-    def _find(self, values: np.ndarray) -> np.ndarray:
-        """The places of terms."""
-        masked = 0 if self.output_mode == "int" else -1
-        places, unknown = self._places, self.num_oov_indices
-        result = []
-        for value in values.ravel().tolist():
-            term = self._key(value)
-            place = places.get(term)
-            if place is None:
-                if self.mask_token is not None and term == self.mask_token:
-                    place = masked
-                elif unknown == 0:
-                    raise ValueError("When `num_oov_indices=0` all inputs should be in vocabulary, found OOV value "
-                                     f"{term!r}, consider setting `num_oov_indices=1`.")
-                else:
-                    place = self._first_oov + (0 if unknown == 1 else self._bucket(term))
-            result.append(place)
-        return np.array(result, np.int64).reshape(values.shape)
-
-    def _back(self, places: np.ndarray) -> np.ndarray:
-        """The terms at places."""
-        terms = self.get_vocabulary()
-        looked_up = [terms[p] if 0 <= p < len(terms) else self.oov_token for p in places.ravel().tolist()]
+    def _spelt(self, *terms: Any) -> np.ndarray:
+        """Terms as tables have them."""
         if not self._words:
-            return np.array(looked_up, np.int64).reshape(places.shape)
-        flat = np.empty(len(looked_up), object)
-        flat[:] = [as_bytes(term) for term in looked_up]
-        return flat.reshape(places.shape)
+            return np.array(terms, np.int64)
+        made = np.empty(len(terms), object)
+        made[:] = [as_bytes(term) for term in terms]
+        return made
+
+    def _fill_tables(self) -> None:
+        first, (places, terms) = self._first_term, self._tables
+        known = self._spelt(*self._terms)
+        places._replace(known, np.arange(first, first + len(known)))
+        if self.mask_token is not None and self.mask_token not in self._terms:
+            places.insert(self._spelt(self.mask_token), np.array([0 if self.output_mode == "int" else -1]))
+        vocabulary = self._spelt(*self.get_vocabulary())
+        terms._replace(np.arange(len(vocabulary)), vocabulary)
+
+    def _buckets(self, terms: Any) -> Any:
+        """The places of terms among those for unknown ones."""
+        texts = terms if self._words else tf.strings.as_string(terms)
+        if self.salt is None:
+            return tf.strings.to_hash_bucket_fast(texts, self.num_oov_indices)
+        return tf.strings.to_hash_bucket_strong(texts, self.num_oov_indices, self.salt)
+
+    def _find(self, terms: Any) -> Any:
+        """The places of terms: a tensor of strings, or of int64."""
+        places = self._tables[0].lookup(terms)
+        if self.num_oov_indices == 0:
+            return by_python(self._all_known, places, places.shape, tf.int64)
+        buckets = tf.zeros_like(places) if self.num_oov_indices == 1 else self._buckets(terms)
+        return tf.where(places == _UNKNOWN, buckets + self._first_oov, places)
+
+    def _all_known(self, places: np.ndarray) -> np.ndarray:
+        if (places == _UNKNOWN).any():
+            raise ValueError("When `num_oov_indices=0` all inputs should be in vocabulary, found an OOV value, "
+                             "consider setting `num_oov_indices=1`.")
+        return places
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
         x = tf.convert_to_tensor(inputs)
         if self.invert:
-            return by_python(self._back, x, x.shape, self.value_dtype)
-        if not self._words and not x.dtype.is_integer:
-            x = tf.cast(x, tf.int64)
-        return self.of_places(by_python(self._find, x, x.shape, tf.int64))
+            terms = self._tables[1].lookup(tf.cast(x, tf.int64))
+            return terms if terms.dtype is self.value_dtype else tf.cast(terms, self.value_dtype)
+        return self.of_places(self._find(self._as_terms(x)))
+
+    def _as_terms(self, x: Any) -> Any:
+        if not self._words:
+            return tf.cast(x, tf.int64)
+        return x if x.dtype is tf.string else tf.strings.as_string(x)
 
     def of_places(self, places: Any) -> Any:
         """The outputs for the places of terms."""
@@ -343,10 +359,6 @@ def _salt(given: Any) -> tuple[int, int] | None:
     if isinstance(given, (list, tuple)) and len(given) == 2:
         return int(given[0]), int(given[1])
     raise ValueError(f"The `salt` argument can only be a tuple of 2 integers or a single integer. Received: {given!r}")
-
-
-def _hashed(data: bytes, buckets: int, salt: tuple[int, int] | None) -> int:
-    return (fingerprint(data) if salt is None else keyed(data, salt)) % buckets
 
 
 class StringLookup(_Lookup):
@@ -433,8 +445,8 @@ class IntegerLookup(_Lookup):
         super().__init__(max_tokens, num_oov_indices, mask_token, oov_token, vocabulary, idf_weights, invert,
                          output_mode, pad_to_max_tokens, sparse, salt, name=name, **kwargs)
 
-    def _bucket(self, term: Any) -> int:
-        return term % self.num_oov_indices if self.oov_method == "floormod" else super()._bucket(term)
+    def _buckets(self, terms: Any) -> Any:
+        return terms % self.num_oov_indices if self.oov_method == "floormod" else super()._buckets(terms)
 
 
 class Hashing(DeclaredLayer):
@@ -470,17 +482,20 @@ class Hashing(DeclaredLayer):
         self.num_bins, self.mask_value = positive(num_bins, "num_bins"), mask_value
         self.output_mode, self.sparse, self.salt = output_mode, False, _salt(salt)
 
-    def _hash(self, values: np.ndarray) -> np.ndarray:
-        mask = None if self.mask_value is None else as_bytes(self.mask_value)
-        kept = 0 if mask is None or self.num_bins == 1 else 1
-        bins = [0 if mask is not None and value == mask else kept + _hashed(value, self.num_bins - kept, self.salt)
-                 for value in map(as_bytes, values.ravel().tolist())]
-        return np.array(bins, np.int64).reshape(values.shape)
+    def _hash(self, x: Any) -> Any:
+        texts = x if x.dtype is tf.string else tf.strings.as_string(x)
+        kept = 0 if self.mask_value is None or self.num_bins == 1 else 1
+        count = self.num_bins - kept
+        bins = kept + (tf.strings.to_hash_bucket_fast(texts, count) if self.salt is None
+                       else tf.strings.to_hash_bucket_strong(texts, count, self.salt))
+        if self.mask_value is None:
+            return bins
+        return tf.where(texts == as_bytes(self.mask_value), tf.zeros_like(bins), bins)
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
         x = tf.convert_to_tensor(inputs)
-        bins = by_python(self._hash, x, x.shape, tf.int64)
+        bins = self._hash(x)
         if self.output_mode == "int":
             return bins if self.compute_dtype == "int64" else tf.cast(bins, self.compute_dtype)
         return encoded(bins, self.num_bins, self.output_mode, self.compute_dtype)

@@ -19,6 +19,7 @@ from .preprocessing import batches_of
 __all__ = ["TextVectorization"]
 
 _PUNCTUATION = bytes.maketrans(b"", b""), b"!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~'"
+_MARKS = r"[!\"#$%&()*+,\-./:;<=>?@\[\\\]^_`{|}~']"
 _STANDARDIZED: dict[Any, Callable[[bytes], bytes]] = {
     None: lambda text: text,
     "lower": bytes.lower,
@@ -130,18 +131,40 @@ class TextVectorization(DeclaredLayer):
         """The places of words, as many for each text: 0 (or -1, in vectors) where there are no more."""
         rows = self._words(texts)
         longest = self.output_sequence_length or max(map(len, rows), default=0)
-        table = np.full((len(rows), longest), 0 if self.output_mode == "int" else -1, np.int64)
-        for n, words in enumerate(rows):
-            kept = words[:longest]
-            table[n, :len(kept)] = self._lookup_layer._find(np.array([*kept, None], object)[:-1])
+        kept = [words[:longest] for words in rows]
+        lengths = np.array([len(words) for words in kept], np.int64)
+        table = np.full((len(rows), longest), self._no_word, np.int64)
+        flat = np.array([*[word for words in kept for word in words], b""], object)[:-1]
+        table[np.arange(longest) < lengths[:, np.newaxis]] = self._lookup_layer._find(flat)
         return table
+
+    @property
+    def _no_word(self) -> int:
+        return 0 if self.output_mode == "int" else -1
+
+    def _staged_numbers(self, x: Any) -> Any:
+        """`_numbers` made of functions of strings, for what is told by name."""
+        how = self.standardize or ""
+        x = tf.strings.lower(x) if "lower" in how else x
+        x = tf.strings.regex_replace(x, _MARKS, "") if "strip" in how else x
+        if self.split is None:
+            rows = tf.RaggedTensor.from_tensor(x[:, tf.newaxis])
+        else:
+            rows = tf.strings.split(x) if self.split == "whitespace" else tf.strings.unicode_split(x, "UTF-8")
+        if self._widths is not None:
+            rows = tf.strings.ngrams(rows, self._widths)
+        places = rows.with_flat_values(self._lookup_layer._find(rows.flat_values))
+        return places.to_tensor(self._no_word, shape=[None, self.output_sequence_length])
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
         x = tf.convert_to_tensor(inputs)
         if x.dtype != tf.string:
             raise ValueError(f"TextVectorization takes strings. Received: {x.dtype.name}")
+        by_name = not callable(self.standardize) and not callable(self.split)
         if self.split is None and self._widths is None and self.output_mode == "int":
+            if by_name:
+                return tf.reshape(self._staged_numbers(tf.reshape(x, [-1])), tf.shape(x))
             return by_python(lambda texts: self._numbers(texts).reshape(texts.shape), x, x.shape, tf.int64)
         single = len(x.shape) == 0
         if len(x.shape) > 1:
@@ -151,7 +174,8 @@ class TextVectorization(DeclaredLayer):
                                  f"rank={len(x.shape)}")
             x = tf.squeeze(x, -1)
         x = tf.reshape(x, [1]) if single else x
-        places = by_python(self._numbers, x, [x.shape[0], self.output_sequence_length], tf.int64)
+        places = self._staged_numbers(x) if by_name else by_python(
+            self._numbers, x, [x.shape[0], self.output_sequence_length], tf.int64)
         outputs = self._lookup_layer.of_places(places)
         return outputs[0] if single else outputs
 
