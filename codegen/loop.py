@@ -34,7 +34,7 @@ This module owns the builders. What loops a given op needs is the schedules' aff
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from twofold.ir import dtypes as dt
@@ -242,6 +242,17 @@ class BlockBuilder(ScalarBuilder):
             raise ValueError(f"{self.name}: else_ without an if_ right before")
         with self._block() as before.otherwise:
             yield
+
+    def repeat(self, count: int, step: Callable[..., Sequence[Scalar]], *values: Scalar) -> tuple[Scalar, ...]:
+        """What `count` rounds of `values = step(round, *values)` come to, as a loop."""
+        number = self.local(self.const(0, values[0].dtype))
+        cells = [self.local(v) for v in values]
+        with self.for_(0, count):
+            now = number.get()
+            for cell, value in zip(cells, step(now, *[c.get() for c in cells]), strict=True):
+                cell.set(value)
+            number.set(now + 1.0)
+        return tuple([c.get() for c in cells])
 
     def break_(self, cond: Scalar) -> None:
         """Leaves the innermost loop where `cond` holds."""

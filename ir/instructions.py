@@ -11,7 +11,7 @@ Mathematical functions are made of these (`ir/math_*.py`); what bodies of ops ar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from . import dtypes as dt
@@ -327,6 +327,16 @@ class InstructionBuilder:
         x, y = self._pair(x, y)
         wins = self.ge(x, y)
         return self.select(wins if not x.dtype.is_floating else self.or_(wins, self.isnan(x)), x, y)
+
+    # -- repetition -------------------------------------------------------------------------------
+    def repeat(self, count: int, step: Callable[..., Sequence[Scalar]], *values: Scalar) -> tuple[Scalar, ...]:
+        """What `count` rounds of `values = step(round, *values)` come to; rounds are floats from 0 on.
+
+        Here the rounds are recorded one after another; a builder that has loops records one.
+        """
+        for n in range(count):
+            values = tuple(step(self.const(n, values[0].dtype), *values))
+        return values
 
     # -- conversion -------------------------------------------------------------------------------
     def cast(self, x: Scalar, dtype: DType) -> Scalar:

@@ -19,8 +19,8 @@ from .data_class import data_class
 from .dtypes import DType
 from .instructions import InstructionBuilder, Scalar
 
-__all__ = ["Double", "Format", "divide_double", "fast_two_sum", "float_of", "format_of", "pick", "poly", "pow2",
-           "round_scaled", "scale", "split_binary", "through_double", "two_product", "two_sum"]
+__all__ = ["Double", "Fit", "Format", "divide_double", "fast_two_sum", "fitted", "float_of", "format_of", "pick",
+           "poly", "pow2", "round_scaled", "scale", "split_binary", "through_double", "two_product", "two_sum"]
 
 Double = tuple[Scalar, Scalar]
 
@@ -76,6 +76,21 @@ def poly(s: InstructionBuilder, x: Scalar, coefficients: Sequence[float]) -> Sca
     for c in reversed(coefficients[:-1]):
         total = s.fma(total, x, c)
     return total
+
+
+@data_class(frozen=True)
+class Fit:
+    """A polynomial for an interval, by powers of its argument moved to [-1, 1]."""
+
+    low: float
+    high: float
+    coefficients: tuple[float, ...]
+
+
+def fitted(s: InstructionBuilder, x: Scalar, fit: Fit) -> Scalar:
+    """The value of a fit at `x`, which is of no use outside its interval."""
+    width = fit.high - fit.low
+    return poly(s, s.fma(x, 2.0 / width, -(fit.high + fit.low) / width), fit.coefficients)
 
 
 def pick(s: InstructionBuilder, cond: Scalar, x: float, y: float, dtype: DType) -> Scalar:

@@ -59,6 +59,12 @@ def _sin_cos_pi(s: InstructionBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
     return s.copysign(s.select(swap, cosine, sine), t), s.select(swap, sine, cosine)
 
 
+def stirling_rest(s: InstructionBuilder, x: Scalar) -> Scalar:
+    """lgamma(x) - (x - 1/2) log(x) + x - log(2 pi)/2 for x >= 8, or a little less."""
+    inverse = 1.0 / x
+    return inverse * poly(s, inverse * inverse, _STIRLING)
+
+
 def _lgamma_positive(s: InstructionBuilder, x: Scalar) -> Double:
     """lgamma(x) as a double word for 0 < x < infinity."""
     large = s.ge(x, _LARGE)

@@ -25,7 +25,7 @@ Body = Callable[..., Scalar]
 # Where functions of real values are looked for, module by module: what is asked for often comes first, since nothing
 # behind it is loaded.
 _REAL = ("math_exp", "math_log", "math_trig", "math_pow", "math_erf", "math_round", "math_gamma", "math_normal",
-         "math_polygamma")
+         "math_polygamma", "math_bessel", "math_integrals", "math_incomplete")
 _COMPLEX = ("math_complex",)
 
 

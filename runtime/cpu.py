@@ -52,7 +52,7 @@ class CPU(backend.Backend):
     def shares(self, work: DimLike) -> Shares | None:
         from twofold.codegen.plan import Shares
 
-        if target.current().threads == 1:
+        if _alone():
             return None
         worth = isinstance(work, Dim) or work >= sharing.IN_PROGRAMS
         return Shares(work, sharing.IN_PROGRAMS, sharing.GRAIN) if worth else None
@@ -65,7 +65,7 @@ class CPU(backend.Backend):
         from twofold.codegen.plan import Shares
 
         least, enough = sharing.IN_ROUNDS, parts >= self.threads()
-        if target.current().threads == 1 or sum(works) < least or (
+        if _alone() or sum(works) < least or (
                 not enough and max(works) >= sharing.IN_PROGRAMS):  # more share its steps
             return None
         return Shares(sum(works), least, least // 2)
@@ -106,3 +106,9 @@ class CPU(backend.Backend):
 
 
 cpu = CPU()
+
+
+def _alone() -> bool:
+    """Whether code is for one thread for good: a library of WebAssembly without workers, which has nothing to call."""
+    of = target.current()
+    return of.threads == 1 and of.address_bits == 32

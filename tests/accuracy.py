@@ -34,12 +34,16 @@ def specials(dtype):
     return np.array(SPECIAL + edges + [-e for e in edges], dtype)
 
 
-def operands(dtype, ranges, n, seed):
-    """n bit patterns, n values in each range (given as (low, high), logarithmic if both are positive and far apart)."""
+def operands(dtype, ranges, n, seed, bits=True):
+    """n bit patterns, n values in each range (given as (low, high), logarithmic if both are positive and far apart).
+
+    Without `bits` the ranges alone, with no special values either.
+    """
     rng = np.random.default_rng(seed)
     width = np.dtype(dtype).itemsize
-    bits = rng.integers(0, 2 ** (8 * width), n, dtype=f"u{width}").view(dtype)
-    out = [specials(dtype), bits]
+    out = []
+    if bits:
+        out = [specials(dtype), rng.integers(0, 2 ** (8 * width), n, dtype=f"u{width}").view(dtype)]
     for low, high in ranges:
         if low > 0 and high > 1e3 * low:
             out.append(np.exp(rng.uniform(np.log(low), np.log(high), n)).astype(dtype))
@@ -168,6 +172,8 @@ class Function:
         share: of the usual number of float64 operands, where mpmath is slow.
         precision: of mpmath, in bits.
         call: what is measured, if not the function of that name.
+        beside: what the error is small beside where the function crosses 0, from the operands.
+        bits: whether random bit patterns and special values are among the operands.
     """
 
     name: str
@@ -177,6 +183,8 @@ class Function:
     share: float = 1.0
     precision: int = 160
     call: Callable[..., Any] | None = None
+    beside: Callable[..., Any] | None = None
+    bits: bool = True
 
 
 def _one(name: str, wide: Any, exact: Any, *ranges: tuple[float, float], **rest: Any) -> Function:
@@ -186,6 +194,71 @@ def _one(name: str, wide: Any, exact: Any, *ranges: tuple[float, float], **rest:
 _ANGLES = [(-1, 1), (-10, 10), (-2e5, 2e5), (-2e9, 2e9), (1e5, 3e38)]
 _SMALL = [(1e-44, 1e-36), (1e-322, 1e-306)]
 _EXPM = [(-30, 89), (-40, 710), (-2, 2)]
+
+
+def _special(name: str, wide: Any, exact: Any, *ranges: list[tuple[float, float]], **rest: Any) -> Function:
+    """A special function, which mpmath cannot compute everywhere."""
+    return Function(f"math.{name}", wide, exact, ranges, share=rest.pop("share", 0.1), bits=False, **rest)
+
+
+def m_besselk(order, x):
+    """The integral of exp(-x cosh t) cosh(order t) over t >= 0 by the trapezoidal rule; mpmath's own takes 100 times as
+    long."""
+    step = mp.mpf(1) / 16
+    points = range(1, int(mp.acosh(1 + 90 / x) / step) + 2)
+    values = (mp.exp(-x * mp.cosh(k * step)) * mp.cosh(order * k * step) for k in points)
+    return (mp.exp(-x) / 2 + mp.fsum(values)) * step
+
+
+def _bessel(name: str, function: Any, order: int, ranges: list[tuple[float, float]], **rest: Any) -> Function:
+    scale = {"i": lambda x: mp.exp(-abs(x)), "k": mp.exp}.get(name[0]) if name.endswith("e") else None
+    def exact(x: Any) -> Any:
+        return function(order, x) * scale(x) if scale else function(order, x)
+    return _special(f"special.bessel_{name}", getattr(sp, name), exact, ranges, **rest)
+
+
+_WAVES = {"beside": lambda x: np.sqrt(2 / (np.pi * np.abs(x)))}
+_BOTH, _ABOVE = [(-8, 8), (8, 80), (-700, 700)], [(0, 1), (1, 80), (1e-30, 1)]
+_BESSEL = (
+    *(_bessel(n, mp.besseli, int(n[1]), _BOTH if n.endswith("e") else [*_BOTH[:1], (8, 80)])
+      for n in ("i0", "i0e", "i1", "i1e")),
+    *(_bessel(n, m_besselk, int(n[1]), _ABOVE)
+      for n in ("k0", "k0e", "k1", "k1e")),
+    *(_bessel(n, mp.besselj, int(n[1]), [(-8, 8), (8, 30), (-2000, 2000)], **_WAVES) for n in ("j0", "j1")),
+    *(_bessel(n, mp.bessely, int(n[1]), [(1e-9, 1), (0.5, 8), (8, 2000)], **_WAVES) for n in ("y0", "y1")),
+)
+_INTEGRALS = (
+    _special("special.dawsn", sp.dawsn, lambda x: mp.exp(-x * x) * mp.erfi(x) * mp.sqrt(mp.pi) / 2,
+             [(-2, 2), (2, 7), (-100, 100)]),
+    _special("special.expint", sp.expi, mp.ei, [(0, 3), (3, 15), (15, 80)], beside=lambda x: 0.3 + 0 * x),
+    _special("special.fresnel_cos", lambda x: sp.fresnel(x)[1], mp.fresnelc, [(-2, 2), (2, 9), (-100, 100)]),
+    _special("special.fresnel_sin", lambda x: sp.fresnel(x)[0], mp.fresnels, [(-2, 2), (2, 9), (-100, 100)]),
+    _special("special.spence", sp.spence, lambda x: mp.re(mp.polylog(2, 1 - x)), [(0, 0.3), (0.2, 4.5), (4, 1e4)]),
+)
+
+
+def _both(*ranges: tuple[float, float]) -> tuple[list[tuple[float, float]], ...]:
+    return list(ranges), list(ranges)
+
+
+def m_zeta(x, q):
+    """Sixty terms and Euler's and Maclaurin's formula: mpmath's own takes ten times as long."""
+    total = mp.fsum((q + k) ** -x for k in range(60))
+    w = q + 60
+    corrections = (mp.bernoulli(2 * k) / mp.factorial(2 * k) * mp.rf(x, 2 * k - 1) * w ** (1 - 2 * k)
+                   for k in range(1, 20))
+    return total + w ** -x * (w / (x - 1) + mp.mpf(1) / 2 + mp.fsum(corrections))
+
+
+_INCOMPLETE = (
+    _special("igamma", sp.gammainc, lambda a, x: mp.gammainc(a, 0, x, regularized=True),
+             *_both((0.01, 3), (1, 30), (20, 300)), share=0.05),
+    _special("igammac", sp.gammaincc, lambda a, x: mp.gammainc(a, x, mp.inf, regularized=True),
+             *_both((0.01, 3), (1, 30), (20, 300)), share=0.05),
+    _special("zeta", sp.zeta, m_zeta, [(1.01, 20), (20, 60)], [(0.1, 50), (0.5, 50)], share=0.05),
+    _special("betainc", sp.betainc, lambda a, b, x: mp.betainc(a, b, 0, x, regularized=True),
+             *_both((0.1, 5), (1, 50)), [(0, 1), (0, 1)], share=0.05),
+)
 FUNCTIONS = {f.name.rsplit(".", 1)[-1]: f for f in (
     _one("exp", np.exp, outside(-2000, 2000, mp.mpf(0), INF, mp.exp), (-104, 89), (-746, 710), (-2, 2)),
     _one("keras.ops.exp2", np.exp2, outside(-2000, 2000, mp.mpf(0), INF, lambda x: mp.mpf(2) ** x), (-151, 129),
@@ -226,6 +299,7 @@ FUNCTIONS = {f.name.rsplit(".", 1)[-1]: f for f in (
     _one("keras.ops.cbrt", np.cbrt, lambda x: mp.sign(x) * mp.cbrt(abs(x)), (-8, 8), (1, 2)),
     _one("math.rsqrt", lambda x: 1 / np.sqrt(x),
          lambda x: mp.mpf(1) / mp.sqrt(x) if x > 0 else INF if x == 0 else mp.nan, (1, 4), (0, 1), (1e-44, 1e-30)),
+    *_BESSEL, *_INTEGRALS, *_INCOMPLETE,
 )}
 
 
@@ -242,11 +316,12 @@ def error(function: Function, operands: list[np.ndarray]) -> np.ndarray:
     if dtype == np.float64:
         # mpmath has no -0, nor C's rules for two operands at infinities: NumPy has
         plain = np.logical_and.reduce([x != 0 for x in operands])
-        if len(operands) == 2:
+        if len(operands) > 1:
             plain &= np.isfinite(high) & (high != 0) & np.isfinite(operands[0]) & np.isfinite(operands[1])
         with mp.workprec(function.precision):
             high[plain], low[plain] = exact(function.exact, *(x[plain] for x in operands))
-    return ulps(got, high, low, dtype)
+    floor = function.beside(*operands) if function.beside else 0.0
+    return ulps(got, high, low, dtype, floor)
 
 
 def _neighbours(rng: np.random.Generator, worst: np.ndarray, n: int) -> np.ndarray:
@@ -267,8 +342,8 @@ def worst(name: str, dtype: type, n: int, seed: int, rounds: int = 0) -> float:
         rounds: how often the neighbourhoods of the worst operands are looked at.
     """
     function, rng = FUNCTIONS[name], np.random.default_rng(seed)
-    columns = [operands(dtype, ranges, n, seed + i) for i, ranges in enumerate(function.ranges)]
-    if len(columns) == 2:  # each special value meets each
+    columns = [operands(dtype, ranges, n, seed + i, function.bits) for i, ranges in enumerate(function.ranges)]
+    if len(columns) == 2 and function.bits:  # each special value meets each
         few = np.meshgrid(specials(dtype), specials(dtype))
         columns = [np.concatenate([f.ravel(), c]) for f, c in zip(few, columns, strict=True)]
     size = min(map(len, columns))

@@ -291,7 +291,9 @@ _COMPOSITES = {"RaggedTensor": ("ragged", "_ragged.ragged_tensor"), "RaggedTenso
     "ragged", "_ragged.ragged_tensor"), "SparseTensor": ("sparse", "_sparse.sparse_tensor"), "SparseTensorSpec": (
         "sparse", "_sparse.sparse_tensor")}
 #: functions that are imported when they are first asked for, by their modules
-_FUNCTIONS_ON_FIRST_USE = {"fingerprint": "_ops.string_hashes"}
+_LATER = {"edit_distance": "_ops.nn_ctc", "fingerprint": "_ops.string_hashes", **dict.fromkeys((
+    "approx_top_k", "conv", "conv2d_backprop_filter_v2", "conv2d_backprop_input_v2", "extract_volume_patches"),
+    "_ops.nn_windows")}
 #: modules of Keras that have a place here too, and its initialisers under their older names
 _KERAS = frozenset({"initializers", "metrics", "optimizers"})
 _INITIALIZERS = {"constant_initializer": "Constant", "ones_initializer": "Ones", "random_normal_initializer":
@@ -347,8 +349,8 @@ def __getattr__(name: str) -> object:
         functions, module = _COMPOSITES[name]
         _imported(functions)  # what public functions do with such values
         return getattr(_imported(module), name)
-    if name in _FUNCTIONS_ON_FIRST_USE:
-        return getattr(_imported(_FUNCTIONS_ON_FIRST_USE[name]), name)
+    if name in _LATER:
+        return getattr(_imported(_LATER[name]), name)
     if name in _KERAS:
         from . import keras
         return getattr(keras, name)
@@ -364,6 +366,7 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
+    *_LATER,
     "AggregationMethod", "Assert", "DType", "GradientTape", "IndexedSlices", "IndexedSlicesSpec", "Module",
     "RaggedTensor", "RaggedTensorSpec", "SparseTensor", "SparseTensorSpec", "Tensor", "TensorArray", "TensorShape",
     "TensorSpec", "TypeSpec", "UnconnectedGradients", "Variable", "VariableAggregation", "VariableSynchronization",

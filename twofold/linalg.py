@@ -1,8 +1,9 @@
 """Linear algebra (`tf.linalg`), under TensorFlow's names: products, equations, determinants and decompositions.
 
 Matrices lie in the last two axes and the axes before them are a batch. Contractions by name are in
-`_ops/linalg_einsum.py`, norms in `_ops/linalg_norms.py`, diagonals in `_ops/linalg_diag.py`; the ops themselves in
-`ir/ops/products.py`, `ir/ops/linalg.py` and `ir/ops/decompositions.py`.
+`_ops/linalg_einsum.py`, norms in `_ops/linalg_norms.py`, diagonals in `_ops/linalg_diag.py`, triangular factors and few
+diagonals in `_ops/linalg_factors.py`; the ops themselves in `ir/ops/products.py`, `ir/ops/linalg.py`,
+`ir/ops/decompositions.py` and `ir/ops/factorisations.py`.
 """
 
 from __future__ import annotations
@@ -18,16 +19,31 @@ from twofold._ops.array_creation import eye
 from twofold._ops.clip import global_norm
 from twofold._ops.linalg_diag import band_part, diag, diag_part, set_diag, tensor_diag, tensor_diag_part
 from twofold._ops.linalg_einsum import einsum, tensordot
+from twofold._ops.linalg_factors import (
+    banded_triangular_solve,
+    conjugate_gradient,
+    eigh_tridiagonal,
+    logm,
+    lu,
+    lu_matrix_inverse,
+    lu_reconstruct,
+    lu_solve,
+    sqrtm,
+    tridiagonal_matmul,
+    tridiagonal_solve,
+)
 from twofold._ops.linalg_norms import l2_normalize, norm, normalize
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import grad, matrices, ops
 from twofold.ir.errors import InvalidArgumentError, op_error
 
-__all__ = ["adjoint", "band_part", "cholesky", "cholesky_solve", "cross", "det", "diag", "diag_part", "eig", "eigh",
-           "eigvals", "eigvalsh", "einsum", "expm", "eye", "global_norm", "inv", "l2_normalize", "logdet", "lstsq",
-           "matmul", "matrix_rank", "matrix_transpose", "matvec", "norm", "normalize", "pinv", "qr", "set_diag",
-           "slogdet", "solve", "svd", "tensor_diag", "tensor_diag_part", "tensordot", "trace", "triangular_solve"]
+__all__ = ["adjoint", "band_part", "banded_triangular_solve", "cholesky", "cholesky_solve", "cross", "det", "diag",
+           "diag_part", "eig", "eigh", "eigh_tridiagonal", "eigvals", "eigvalsh", "einsum", "experimental", "expm",
+           "eye", "global_norm", "inv", "l2_normalize", "logdet", "logm", "lstsq", "lu", "lu_matrix_inverse",
+           "lu_reconstruct", "lu_solve", "matmul", "matrix_rank", "matrix_transpose", "matvec", "norm", "normalize",
+           "pinv", "qr", "set_diag", "slogdet", "solve", "sqrtm", "svd", "tensor_diag", "tensor_diag_part", "tensordot",
+           "trace", "triangular_solve", "tridiagonal_matmul", "tridiagonal_solve"]
 
 
 # -- products and transposes ------------------------------------------------------------------------------
@@ -617,6 +633,12 @@ def expm(input: Any, name: str | None = None) -> Any:
     [[1.0, 1.0], [0.0, 1.0]]
     """
     return ops.matrix_exponential(input)
+
+
+class experimental:
+    """`tf.linalg.experimental`: the method of conjugate gradients."""
+
+    conjugate_gradient = staticmethod(conjugate_gradient)
 
 
 publish(__name__)

@@ -12,9 +12,9 @@ from twofold._front.namespace import publish
 from twofold._ops import signal_fft as _signal_fft
 from twofold._ops.signal_fft import *  # noqa: F403
 
-_FRAMES = ["dct", "frame", "hamming_window", "hann_window", "idct", "inverse_stft", "inverse_stft_window_fn",
-           "kaiser_bessel_derived_window", "kaiser_window", "linear_to_mel_weight_matrix",
-           "mfccs_from_log_mel_spectrograms", "overlap_and_add", "stft", "vorbis_window"]
+_FRAMES = ["dct", "frame", "hamming_window", "hann_window", "idct", "inverse_mdct", "inverse_stft",
+           "inverse_stft_window_fn", "kaiser_bessel_derived_window", "kaiser_window", "linear_to_mel_weight_matrix",
+           "mdct", "mfccs_from_log_mel_spectrograms", "overlap_and_add", "stft", "vorbis_window"]
 __all__ = [*_signal_fft.__all__, *_FRAMES]
 
 

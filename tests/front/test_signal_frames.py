@@ -62,3 +62,19 @@ def test_errors():
             call()
     with pytest.raises(AttributeError, match="nothing"):
         tf.signal.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("settings", [{}, {"axes": [0, 2]}, {"s": [5, 2], "axes": [1, 2]},
+                                      {"axes": [-1, 0], "norm": "ortho"}, {"norm": "forward"}], ids=str)
+def test_transforms_over_any_axes_are_those_of_numpy(settings):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2, 3, 4)) + 1j * rng.normal(size=(2, 3, 4))
+    ours = {"axes": settings.get("axes"), "fft_length": settings.get("s"), "norm": settings.get("norm")}
+    for name in ("fftn", "ifftn", "rfftn", "irfftn"):
+        given = x.real if name == "rfftn" else x
+        got = getattr(tf.signal, f"{name}d")(given, **ours)
+        np.testing.assert_allclose(got.numpy(), getattr(np.fft, name)(given, **settings), atol=1e-13)
+    with pytest.raises(ValueError, match="norm must be"):
+        tf.signal.fftnd(x, norm="both")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="different axes"):
+        tf.signal.fftnd(x, axes=[0, -3])

@@ -156,6 +156,8 @@ TABLE: list[Entry] = [
     Entry("signal.frame", f"tf.signal.frame({_WAVE}, {{k}}, {{m}})", (0, 4)),
     Entry("signal.frame", f"tf.signal.frame({_WAVE}, {{k}}, {{m}}, pad_end=True)", (1, 4)),
     Entry("signal.rfft", f"tf.abs(tf.signal.rfft({_WAVE}, [{{k}}]))", (0, 8)),
+    Entry("signal.fftnd", "tf.abs(tf.signal.fftnd(tf.complex(x, x), axes=[{k}]))", AXIS),
+    Entry("signal.rfftnd", f"tf.abs(tf.signal.rfftnd({_WAVE}, [{{k}}]))", (0, 8)),
     Entry("signal.fftshift", "tf.signal.fftshift(x, [{k}])", AXIS, smooth=True),
     Entry("signal.hann_window", "tf.signal.hann_window({k})", (0, 6)),
     Entry("signal.overlap_and_add", "tf.signal.overlap_and_add(tf.ones([3, 4]), {k})", (1, 4)),

@@ -333,3 +333,19 @@ def test_the_quality_of_a_jpeg_is_any_integer(inside):
             return tf.image.adjust_jpeg_quality(image, quality)
         with pytest.raises(tf.errors.InvalidArgumentError, match="quality must be"):
             (tf.function(call) if inside else call)()
+
+
+def test_webp_files_are_what_was_kept():
+    rgb = RANDOM.randint(0, 256, (2, 7, 9, 3)).astype(np.uint8)
+    rgba = np.concatenate([rgb, RANDOM.randint(1, 256, (2, 7, 9, 1)).astype(np.uint8)], axis=3)
+    for pixels in (rgb, rgba):
+        still = kept(pixels[0], "WEBP", lossless=True, exact=True)
+        moving = kept(pixels[0], "WEBP", lossless=True, exact=True, save_all=True,
+                      append_images=[Image.fromarray(pixels[1])])
+        np.testing.assert_array_equal(tf.image.decode_webp(still), pixels[:1])
+        np.testing.assert_array_equal(tf.function(tf.image.decode_webp)(tf.constant(still)), pixels[:1])
+        np.testing.assert_array_equal(tf.image.decode_webp(moving, channels=pixels.shape[3]), pixels)
+    for data, settings, said in ((still, {"channels": 3}, "does not match"), (b"RIFF0000WEBPVP8L", {}, "damaged"),
+                                 (b"abc", {}, "no WebP file"), (still, {"dtype": tf.float32}, "dtype must be uint8")):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=said):
+            tf.image.decode_webp(data, **settings)

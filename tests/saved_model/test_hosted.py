@@ -59,6 +59,18 @@ CASES: dict[str, tuple[Any, tuple[tf.Tensor, ...]]] = {
     "extract_jpeg_shape": (lambda x: tf.io.extract_jpeg_shape(x, tf.int64), (JPEG,)),
     "jpeg_of_quality": (lambda x, q: tf.image.adjust_jpeg_quality(x, q), (PIXELS, tf.constant(20))),
     "chosen_boxes": (lambda b, s: tf.image.non_max_suppression(b, s, 3), (BOXES, tf.constant([0.9, 0.8, 0.7]))),
+    "edits": (lambda x: tf.edit_distance(tf.sparse.from_dense(x), tf.sparse.from_dense(x[:, ::-1])), (
+        tf.constant([[1, 2, 3]]),)),
+    "rising_runs": (lambda x: tf.nn.isotonic_regression(x).segments, (tf.constant([3.0, 1.0, 2.0]),)),
+    "kept_boxes": (lambda b, s: tf.image.non_max_suppression_with_scores(b, s, 3)[0], (
+        BOXES, tf.constant([0.9, 0.8, 0.7]))),
+    "combined_boxes": (lambda b: tf.image.combined_non_max_suppression(
+        b[tf.newaxis, :, tf.newaxis], tf.ones([1, 3, 1]), 2, 2)[0], (BOXES,)),
+    "distorted_box": (lambda b: tf.image.stateless_sample_distorted_bounding_box(
+        [8, 8, 3], b[tf.newaxis], [1, 2])[2], (BOXES,)),
+    "beam_paths": (lambda x: tf.keras.ops.ctc_decode(x, [3, 2], "beam_search", 4), (tf.reshape(
+        tf.sin(tf.range(18.0)), [2, 3, 3]),)),
+    "drawn_classes": (lambda t: tf.random.uniform_candidate_sampler(t, 1, 1, True, 1)[0], (tf.constant([[0]]),)),
     "window_numbers": (lambda n: tf.concat([
         tf.signal.hann_window(n), tf.signal.hamming_window(n, periodic=False), tf.signal.vorbis_window(n),
         tf.signal.kaiser_window(n, 3.0), tf.signal.kaiser_bessel_derived_window(n)], 0), (LENGTH,)),
@@ -135,7 +147,7 @@ def test_each_hosted_function_that_has_no_file_is_here() -> None:
         importlib.import_module(f"twofold.{module}")
     tables = {f"table_{call}" for call in ("find", "insert", "remove", "size", "export")}  # tests/front/test_lookup.py
     rest = {"read_file", "write_file", "matching_files", "timestamp", "decode_bmp", "decode_gif",
-            "decode_and_crop_jpeg", *tables}
+            "decode_and_crop_jpeg", "decode_webp", *tables}
     assert set(_hosted._functions) - rest == set(CASES)
 
 

@@ -50,7 +50,8 @@ KNOWN = {
                          "nn.compute_average_loss debugging.assert_shapes nn.conv_transpose nn.conv1d_transpose "
                          "nn.conv2d_transpose nn.conv3d_transpose placeholder_with_default",
     "must be known": "linalg.normalize math.approx_max_k math.approx_min_k signal.dct signal.idct signal.stft "
-                     "signal.inverse_stft signal.mdct nn.batch_normalization image.extract_patches",
+                     "signal.inverse_stft signal.mdct nn.batch_normalization image.extract_patches approx_top_k conv "
+                     "nn.isotonic_regression nn.nce_loss nn.sampled_softmax_loss image.extract_glimpse",
     "as others of the table": "nn.sufficient_statistics nn.weighted_moments math.reduce_any math.reduce_all "
                               "signal.irfft signal.irfft2d signal.irfft3d signal.rfft2d signal.rfft3d signal.ifftshift "
                               "signal.hamming_window signal.kaiser_window signal.kaiser_bessel_derived_window "
@@ -58,7 +59,9 @@ KNOWN = {
                               "random.stateless_gamma random.stateless_poisson random.stateless_binomial "
                               "image.resize_with_pad image.random_crop image.stateless_random_crop unstack "
                               "strings.reduce_join strings.split strings.join image.crop_and_resize "
-                              "required_space_to_batch_paddings",
+                              "required_space_to_batch_paddings signal.ifftnd signal.irfftnd "
+                              "random.stateless_parameterized_truncated_normal",
+    "a tensor": "linalg.lu_matrix_inverse linalg.lu_reconstruct linalg.lu_solve",
 }
 
 

@@ -21,7 +21,7 @@ from . import jpeg as _jpeg
 from . import png as _png
 
 __all__ = ["check_jpeg", "decode_and_crop_jpeg", "decode_bmp", "decode_gif", "decode_image", "decode_jpeg",
-           "decode_png", "extract_jpeg_shape", "is_jpeg", "wrong"]
+           "decode_png", "decode_webp", "extract_jpeg_shape", "is_jpeg", "wrong"]
 
 _KINDS = {"JPEG": _jpeg.MAGIC, "PNG": _png.MAGIC, "GIF": b"GIF8", "BMP": b"BM"}
 # libpng's weights of red, green and blue in grey, of 2**15
@@ -275,6 +275,58 @@ def decode_gif(contents: Any, name: str | None = None) -> Any:
         frames = _pixels("decode_gif", data, 3, np.uint8, every=True)
         return frames if frames.ndim == 4 else frames[None]
     return _read("decode_gif", given, [None, None, None, 3], dt.uint8, read)
+
+
+@public
+@hosted
+def decode_webp(contents: Any, channels: int = 0, dtype: Any = "uint8", name: str | None = None) -> Any:
+    """The frames of a WebP file.
+
+    Args:
+        contents: a string scalar, the whole file.
+        channels: 3 for RGB, 4 for RGB and alpha, which must be those of the file; 0 for what the file has.
+        dtype: uint8.
+        name: accepted, without effect.
+    Returns:
+        A uint8 tensor [frames, height, width, channels].
+    Raises:
+        InvalidArgumentError: the file is damaged or of another format, or an argument is wrong.
+        ImportError: Pillow is not there.
+
+    >>> import io
+    >>> import twofold as tf
+    >>> from PIL import Image
+    >>> file = io.BytesIO()
+    >>> Image.new("RGB", (5, 4), (1, 2, 3)).save(file, "WEBP", lossless=True)
+    >>> tf.image.decode_webp(file.getvalue())[0, 0, 0].numpy().tolist()
+    [1, 2, 3]
+    """
+    del name
+    from twofold.ir import dtypes as dt
+    given, wanted = _given("decode_webp", contents, channels, (0, 3, 4))
+    if dt.as_dtype(dtype) is not dt.uint8:
+        raise wrong("decode_webp", f"dtype must be uint8; got {dt.as_dtype(dtype).name}")
+    return _read("decode_webp", given, [None, None, None, wanted or None], dt.uint8,
+                 lambda data: _frames_of_webp(data, wanted))
+
+
+def _frames_of_webp(data: bytes, channels: int) -> np.ndarray:
+    import io
+
+    if not (data.startswith(b"RIFF") and data[8:12] == b"WEBP"):
+        raise ValueError("this is no WebP file")
+    try:
+        with _jpeg.pillow("Image").open(io.BytesIO(data)) as image:
+            kind = "RGBA" if image.has_transparency_data else "RGB"
+            if channels and channels != len(kind):
+                raise ValueError(f"channels={channels} does not match the {len(kind)} of the file")
+            frames = []
+            for number in range(getattr(image, "n_frames", 1)):
+                image.seek(number)
+                frames.append(np.asarray(image.convert(kind)))
+    except (OSError, SyntaxError, EOFError) as error:
+        raise ValueError(f"the WebP file is damaged: {error}") from None
+    return np.stack(frames)
 
 
 @public

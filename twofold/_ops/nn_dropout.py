@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from twofold import random
@@ -12,7 +13,7 @@ from twofold.ir import grad, ops
 from twofold.ir.errors import DTypeError, InvalidArgumentError, op_error
 from twofold.ir.spec import TensorSpec
 
-__all__ = ["dropout"]
+__all__ = ["dropout", "general_dropout", "stateless_dropout"]
 
 
 def _noise_dims(x: Any, noise_shape: Any) -> tuple[Any, ...]:
@@ -49,6 +50,13 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None,
     >>> sorted(set(y.numpy().tolist()))
     [0.0, 2.0]
     """
+    return _dropped(x, rate, noise_shape, lambda dims, kind: random.uniform(dims, dtype=kind, seed=seed),
+                    lambda: random_draws.pass_over(seed))  # as in TensorFlow: what follows does not depend on the rate
+
+
+def _dropped(x: Any, rate: Any, noise_shape: Any, draw: Callable[[Any, Any], Any],
+             spared: Callable[[], None] = lambda: None) -> Any:
+    """Dropout by what `draw` gives for a shape and a dtype, numbers in [0, 1); `spared` where there is none to draw."""
     x = tensor(x)
     if not x.dtype.is_floating:
         raise op_error(DTypeError, "dropout", f"x must be floating; got {x.dtype.name}.", [("x", x)])
@@ -58,7 +66,7 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None,
             raise op_error(InvalidArgumentError, "dropout", "rate must be a scalar tensor or a number in [0, 1).",
                            [("x", x), ("rate", rate)])
         if rate == 0:
-            random_draws.pass_over(seed)  # as TensorFlow does: what follows does not depend on the rate
+            spared()
             return x
     ops.where.infer(ops.where, TensorSpec(noise_dims, dt.bool_), x, TensorSpec([], x.dtype))  # before anything is drawn
     if isinstance(rate, (int, float)):
@@ -66,5 +74,54 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None,
     else:
         share = ops.cast(rate, dtype=x.dtype)
         scaled = ops.divide(x, ops.subtract(grad.scalar(1, x), share))
-    keep = ops.greater_equal(random.uniform(noise_dims, dtype=x.dtype, seed=seed), share)
+    keep = ops.greater_equal(draw(noise_dims, x.dtype), share)
     return ops.where(keep, scaled, grad.scalar(0, x))
+
+
+@public
+def general_dropout(x: Any, rate: Any, uniform_sampler: Any, noise_shape: Any = None, name: str | None = None) -> Any:
+    """`tf.nn.dropout` by random numbers that a function gives.
+
+    Args:
+        x: floating tensor.
+        rate: how probable a 0 is: a number in [0, 1), or a scalar tensor.
+        uniform_sampler: called with a shape and `dtype=`; gives a tensor of numbers in [0, 1).
+        noise_shape: the shape of the random choices, which broadcast to `x`; None for one choice per element.
+        name: has no effect.
+    Returns:
+        Tensor like `x`; `x` itself where `rate` is the number 0.
+    Raises:
+        tf.errors.InvalidArgumentError: `x` is not floating, `rate` is out of range, or shapes do not fit.
+
+    >>> import twofold as tf
+    >>> tf.nn.experimental.general_dropout(tf.ones([3]), 0.5, lambda shape, dtype: tf.ones(shape, dtype) * 0.75).numpy()
+    array([2., 2., 2.], dtype=float32)
+    """
+    return _dropped(x, rate, noise_shape, lambda dims, kind: tensor(uniform_sampler(dims, dtype=kind), kind))
+
+
+@public
+def stateless_dropout(x: Any, rate: Any, seed: Any, rng_alg: Any = None, noise_shape: Any = None,
+                      name: str | None = None) -> Any:
+    """`tf.nn.dropout` whose choices depend on the seed alone.
+
+    Args:
+        x: floating tensor.
+        rate: how probable a 0 is: a number in [0, 1), or a scalar tensor.
+        seed: integers [2].
+        rng_alg: "philox", "auto_select" or None: there is one algorithm.
+        noise_shape: the shape of the random choices, which broadcast to `x`; None for one choice per element.
+        name: has no effect.
+    Returns:
+        Tensor like `x`; `x` itself where `rate` is the number 0.
+    Raises:
+        tf.errors.InvalidArgumentError: `x` is not floating, `rate` is out of range, or shapes do not fit.
+
+    >>> import twofold as tf
+    >>> y = tf.nn.experimental.stateless_dropout(tf.ones([1000]), 0.5, seed=[1, 2])
+    >>> sorted(set(y.numpy().tolist()))
+    [0.0, 2.0]
+    """
+    kind = "auto_select" if rng_alg is None else rng_alg
+    return _dropped(x, rate, noise_shape,
+                    lambda dims, drawn: random.stateless_uniform(dims, seed, dtype=drawn, alg=kind))

@@ -12,8 +12,8 @@ from twofold.ir import dims as dm
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError
 
-__all__ = ["fft", "fft2d", "fft3d", "fftshift", "ifft", "ifft2d", "ifft3d", "ifftshift", "irfft", "irfft2d", "irfft3d",
-           "rfft", "rfft2d", "rfft3d"]
+__all__ = ["fft", "fft2d", "fft3d", "fftnd", "fftshift", "ifft", "ifft2d", "ifft3d", "ifftnd", "ifftshift", "irfft",
+           "irfft2d", "irfft3d", "irfftnd", "rfft", "rfft2d", "rfft3d", "rfftnd"]
 
 
 def _fitted(name: str, x: Any, sizes: tuple[int, ...]) -> Any:
@@ -288,6 +288,157 @@ def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) 
     [[[1.0, 1.0, 1.0, 1.0]]]
     """
     return _backward("irfft3d", input_tensor, fft_length, 3)
+
+
+# -- any axes -------------------------------------------------------------------------------------------
+def _along(name: str, x: Any, axes: Any, lengths: Any) -> tuple[tuple[int, ...], tuple[Any, ...] | None]:
+    """The axes that are meant, from 0 on, and the lengths along them, or None."""
+    rank = len(x.dims)
+    given = tuple(range(rank)) if axes is None else ints(axes, "axes", axis_span(x))
+    if len({a % rank if rank else a for a in given}) != len(given) or any(not -rank <= a < rank for a in given):
+        raise InvalidArgumentError(f"{name}: axes must be different axes of a tensor of rank {rank}; got {axes!r}.")
+    return (tuple(a % rank for a in given),
+            None if lengths is None else _lengths(name, lengths, len(given)))
+
+
+def _lasting(x: Any, axis: int, call: Any) -> Any:
+    """`call` of `x` with an axis moved to the end, and back."""
+    rank = len(x.dims)
+    if axis == rank - 1:
+        return call(x)
+    perm = [a for a in range(rank) if a != axis] + [axis]
+    return ops.transpose(call(ops.transpose(x, perm=tuple(perm))), perm=tuple(perm.index(a) for a in range(rank)))
+
+
+def _scaled(name: str, x: Any, norm: str | None, count: Any, inverse: bool) -> Any:
+    """The result of a transform of `count` elements, of which the inverse is divided by their number."""
+    if norm not in (None, "backward", "ortho", "forward"):
+        raise ValueError(f"{name}: norm must be 'backward', 'ortho' or 'forward'; got {norm!r}.")
+    power = {"ortho": 0.5, "forward": 1.0}.get(norm or "", 0.0)
+    if power == 0.0:
+        return x
+    real = x.dtype.real_dtype
+    factor = ops.pow(ops.cast(count, dtype=real), tensor(power if inverse else -power, real))
+    return ops.multiply(x, ops.cast(factor, dtype=x.dtype))
+
+
+def _whole(name: str, x: Any, fft_length: Any, axes: Any, norm: str | None, inverse: bool) -> Any:
+    along, lengths = _along(name, x, axes, fft_length)
+    count: Any = 1
+    for n, axis in enumerate(along):
+        size = x.dims[axis] if lengths is None else lengths[n]
+        count = count * size
+        x = _lasting(x, axis, lambda v, size=size: (ops.ifft if inverse else ops.fft)(_fitted(name, v, (size,)),
+                                                                                      rank=1))
+    return _scaled(name, x, norm, count, inverse)
+
+
+@public
+def fftnd(input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: str | None = None,
+          name: str | None = None) -> Any:
+    """Fourier transform over some axes.
+
+    Args:
+        input_tensor: complex64 or complex128 tensor.
+        fft_length: the lengths along the axes, to which the input is cut or filled with zeros; by default its own.
+        axes: which; by default all.
+        norm: "backward", no factor; "ortho", divided by the root of the number of elements; "forward", by the number.
+        name: has no effect.
+    Returns:
+        Complex tensor.
+    Raises:
+        tf.errors.InvalidArgumentError: the dtype is not complex, axes or lengths do not fit.
+
+    >>> import twofold as tf
+    >>> tf.signal.fftnd(tf.cast(tf.ones([2, 2]), tf.complex64), axes=[0]).numpy().tolist()
+    [[(2+0j), (2+0j)], [0j, 0j]]
+    """
+    return _whole("fftnd", tensor(input_tensor), fft_length, axes, norm, inverse=False)
+
+
+@public
+def ifftnd(input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: str | None = None,
+           name: str | None = None) -> Any:
+    """Inverse Fourier transform over some axes.
+
+    Args:
+        input_tensor: complex64 or complex128 tensor.
+        fft_length: the lengths along the axes, to which the input is cut or filled with zeros; by default its own.
+        axes: which; by default all.
+        norm: "backward", divided by the number of elements; "ortho", by its root; "forward", no factor.
+        name: has no effect.
+    Returns:
+        Complex tensor.
+    Raises:
+        tf.errors.InvalidArgumentError: the dtype is not complex, axes or lengths do not fit.
+
+    >>> import twofold as tf
+    >>> tf.signal.ifftnd(tf.cast(tf.ones([2, 2]), tf.complex64), axes=[0]).numpy().tolist()
+    [[(1+0j), (1+0j)], [0j, 0j]]
+    """
+    return _whole("ifftnd", tensor(input_tensor), fft_length, axes, norm, inverse=True)
+
+
+@public
+def rfftnd(input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: str | None = None,
+           name: str | None = None) -> Any:
+    """Fourier transform of real numbers over some axes; along the last of them half of the result is left out.
+
+    Args:
+        input_tensor: float32 or float64 tensor.
+        fft_length: the lengths along the axes, to which the input is cut or filled with zeros; by default its own.
+        axes: which; by default all.
+        norm: as for `tf.signal.fftnd`.
+        name: has no effect.
+    Returns:
+        Complex tensor.
+    Raises:
+        tf.errors.InvalidArgumentError: the dtype is not real, axes or lengths do not fit.
+
+    >>> import twofold as tf
+    >>> tf.signal.rfftnd(tf.ones([2, 2]), axes=[0]).numpy().tolist()
+    [[(2+0j), (2+0j)], [0j, 0j]]
+    """
+    x = tensor(input_tensor)
+    along, lengths = _along("rfftnd", x, axes, fft_length)
+    if not along:
+        raise InvalidArgumentError("rfftnd: axes must name an axis.")
+    sizes = tuple(x.dims[a] for a in along) if lengths is None else lengths
+    x = _lasting(x, along[-1], lambda v: ops.rfft(_fitted("rfftnd", v, sizes[-1:]), rank=1))
+    x = _whole("rfftnd", x, sizes[:-1], along[:-1], None, inverse=False) if along[:-1] else x
+    return _scaled("rfftnd", x, norm, dm.numel(sizes), inverse=False)
+
+
+@public
+def irfftnd(input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: str | None = None,
+            name: str | None = None) -> Any:
+    """The real numbers whose transform `tf.signal.rfftnd` gives.
+
+    Args:
+        input_tensor: complex64 or complex128 tensor.
+        fft_length: the lengths of the result along the axes; by default those of the input, and along the last axis
+            twice as much less 2.
+        axes: which; by default all.
+        norm: as for `tf.signal.ifftnd`.
+        name: has no effect.
+    Returns:
+        Real tensor.
+    Raises:
+        tf.errors.InvalidArgumentError: the dtype is not complex, axes or lengths do not fit.
+
+    >>> import twofold as tf
+    >>> tf.signal.irfftnd(tf.signal.rfftnd(tf.ones([2, 2]))).numpy().tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+    x = tensor(input_tensor)
+    along, lengths = _along("irfftnd", x, axes, fft_length)
+    if not along:
+        raise InvalidArgumentError("irfftnd: axes must name an axis.")
+    sizes = (*(x.dims[a] for a in along[:-1]), 2 * (x.dims[along[-1]] - 1)) if lengths is None else lengths
+    x = _whole("irfftnd", x, sizes[:-1], along[:-1], None, inverse=True) if along[:-1] else x
+    last = sizes[-1]
+    x = _lasting(x, along[-1], lambda v: ops.irfft(_fitted("irfftnd", v, (last // 2 + 1,)), rank=1, size=last))
+    return _scaled("irfftnd", x, norm, dm.numel(sizes), inverse=True)
 
 
 def _shifted(name: str, value: Any, axes: Any, sign: int) -> Any:

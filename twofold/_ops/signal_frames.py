@@ -22,9 +22,9 @@ from twofold._ops.array_shape import one_axis
 from twofold._ops.signal_fft import irfft, rfft
 from twofold.tracer.checks import check
 
-__all__ = ["dct", "frame", "hamming_window", "hann_window", "idct", "inverse_stft", "inverse_stft_window_fn",
-           "kaiser_bessel_derived_window", "kaiser_window", "linear_to_mel_weight_matrix",
-           "mfccs_from_log_mel_spectrograms", "overlap_and_add", "stft", "vorbis_window"]
+__all__ = ["dct", "frame", "hamming_window", "hann_window", "idct", "inverse_mdct", "inverse_stft",
+           "inverse_stft_window_fn", "kaiser_bessel_derived_window", "kaiser_window", "linear_to_mel_weight_matrix",
+           "mdct", "mfccs_from_log_mel_spectrograms", "overlap_and_add", "stft", "vorbis_window"]
 
 
 # -- windows -------------------------------------------------------------------------------------------
@@ -369,6 +369,68 @@ def idct(input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: 
 
 
 # -- the mel scale -------------------------------------------------------------------------------------
+@public
+def mdct(signals: Any, frame_length: Any, window_fn: Callable[..., Any] | None = vorbis_window, pad_end: bool = False,
+         norm: str | None = None, name: str | None = None) -> Any:
+    """Modified cosine transforms of pieces of signals that overlap by half.
+
+    Args:
+        signals: floats [.., samples].
+        frame_length: samples of a piece, a multiple of 4.
+        window_fn: a function of a length and `dtype` that gives what pieces are multiplied by; None for a constant.
+        pad_end: whether pieces that go beyond the end are filled with zeros, or left out.
+        norm: "ortho" for a transform that keeps lengths.
+        name: accepted, without effect.
+    Returns:
+        floats [.., pieces, frame_length // 2].
+    Raises:
+        ValueError: `frame_length` is no multiple of 4, or another `norm`.
+
+    >>> import twofold as tf
+    >>> tf.signal.mdct(tf.ones([16]), 8).shape
+    TensorShape([3, 4])
+    """
+    length = one_int(frame_length, "frame_length")
+    if length <= 0 or length % 4:
+        raise ValueError(f"mdct: The frame length must be a multiple of 4; got {length}.")
+    pieces = frame(signals, length, length // 2, pad_end)
+    pieces = pieces * (math.sqrt(0.5) if window_fn is None else window_fn(length, dtype=pieces.dtype))
+    a, b, c, d = tf.split(pieces, 4, axis=-1)
+    turned = tf.concat([-tf.reverse(c, [-1]) - d, a - tf.reverse(b, [-1])], axis=-1)
+    return dct(turned, type=4, norm=norm)
+
+
+@public
+def inverse_mdct(mdcts: Any, window_fn: Callable[..., Any] | None = vorbis_window, norm: str | None = None,
+                 name: str | None = None) -> Any:
+    """Signals of modified cosine transforms.
+
+    Args:
+        mdcts: floats [.., pieces, half of a piece's samples].
+        window_fn, norm: as for `tf.signal.mdct`; with the same ones the signal comes back, but for its first and last
+            half of a piece.
+        name: accepted, without effect.
+    Returns:
+        floats [.., samples].
+    Raises:
+        ValueError: another `norm`.
+
+    >>> import twofold as tf
+    >>> back = tf.signal.inverse_mdct(tf.signal.mdct(tf.ones([16]), 8))
+    >>> back.numpy()[4:12].round(4).tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+    """
+    mdcts = tf.convert_to_tensor(mdcts)
+    half = mdcts.shape[-1]
+    inner = dct(mdcts, type=4, norm=norm)
+    if norm is None:
+        inner = inner * (0.5 / half)
+    a, b = tf.split(inner, 2, axis=-1)
+    pieces = tf.concat([b, -tf.reverse(b, [-1]), -tf.reverse(a, [-1]), -a], axis=-1)
+    pieces = pieces * (math.sqrt(0.5) if window_fn is None else window_fn(2 * half, dtype=pieces.dtype))
+    return overlap_and_add(pieces, half)
+
+
 def _mel(frequencies: Any) -> Any:
     return 1127.0 * np.log1p(np.asarray(frequencies, np.float64) / 700.0)
 

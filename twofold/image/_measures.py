@@ -11,7 +11,7 @@ from twofold._front.api import public
 from ._colour import convert_image_dtype
 from ._common import images_of
 
-__all__ = ["image_gradients", "psnr", "sobel_edges", "ssim", "total_variation"]
+__all__ = ["image_gradients", "psnr", "sobel_edges", "ssim", "ssim_multiscale", "total_variation"]
 
 
 def _pair(a: Any, b: Any, max_val: Any, what: str) -> tuple[Any, Any, Any]:
@@ -70,8 +70,15 @@ def ssim(img1: Any, img2: Any, max_val: Any, filter_size: int = 11, filter_sigma
     1.0
     """
     x, y, largest = _pair(img1, img2, max_val, "ssim")
+    similarity, _ = _similar(x, y, largest, filter_size, filter_sigma, k1, k2)
+    return tf.reduce_mean(similarity, axis=-1) if return_index_map else tf.reduce_mean(similarity, axis=[-3, -2, -1])
+
+
+def _similar(x: Any, y: Any, largest: Any, filter_size: int, filter_sigma: float, k1: float, k2: float,
+             what: str = "ssim") -> tuple[Any, Any]:
+    """At each place the similarity, and its factor for contrast and structure."""
     if any(size is not None and size < filter_size for size in x.shape.as_list()[-3:-1]):
-        raise ValueError(f"ssim: images of shape {x.shape} are smaller than the filter of {filter_size}")
+        raise ValueError(f"{what}: images of shape {x.shape} are smaller than the filter of {filter_size}")
     places = tf.range(filter_size, dtype=tf.float32) - (filter_size - 1) / 2.0
     window = tf.exp(-tf.square(places) / (2.0 * filter_sigma * filter_sigma))
     window = window / tf.reduce_sum(window)
@@ -81,9 +88,55 @@ def ssim(img1: Any, img2: Any, max_val: Any, filter_size: int = 11, filter_sigma
     mean_x, mean_y = mean(x), mean(y)
     c1, c2 = tf.square(k1 * largest), tf.square(k2 * largest)
     product, squares = 2.0 * mean_x * mean_y, tf.square(mean_x) + tf.square(mean_y)
-    similarity = (product + c1) / (squares + c1) * (2.0 * mean(x * y) - product + c2) / (
-        mean(tf.square(x) + tf.square(y)) - squares + c2)
-    return tf.reduce_mean(similarity, axis=-1) if return_index_map else tf.reduce_mean(similarity, axis=[-3, -2, -1])
+    upper, lower = 2.0 * mean(x * y) - product + c2, mean(tf.square(x) + tf.square(y)) - squares + c2
+    return (product + c1) / (squares + c1) * upper / lower, upper / lower
+
+
+@public
+def ssim_multiscale(img1: Any, img2: Any, max_val: Any,
+                    power_factors: Any = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333), filter_size: int = 11,
+                    filter_sigma: float = 1.5, k1: float = 0.01, k2: float = 0.03) -> Any:
+    """The structural similarity of images at several scales, in [0, 1].
+
+    Source: Wang, Simoncelli and Bovik, "Multiscale structural similarity for image quality assessment" (2003).
+
+    Args:
+        img1, img2: images [.., height, width, channels] of one dtype, no smaller than the filter at any scale.
+        max_val: the largest number that there can be.
+        power_factors: a weight for each scale, of which each has half the size of the one before.
+        filter_size, filter_sigma: of the Gaussian that means are taken with.
+        k1, k2: keep quotients from becoming large.
+    Returns:
+        float32 [..].
+    Raises:
+        ValueError: the images are of different sizes, or too small.
+
+    >>> import twofold as tf
+    >>> x = tf.random.stateless_uniform([24, 24, 1], seed=[1, 2])
+    >>> float(tf.image.ssim_multiscale(x, x, 1.0, power_factors=(0.5, 0.5)))
+    1.0
+    """
+    x, y, largest = _pair(img1, img2, max_val, "ssim_multiscale")
+    weights = [float(w) for w in power_factors]
+    total: Any = None
+    for scale, weight in enumerate(weights):
+        if scale:
+            x, y = _halved(x), _halved(y)
+        similarity, contrast = _similar(x, y, largest, filter_size, filter_sigma, k1, k2, "ssim_multiscale")
+        last = scale == len(weights) - 1
+        part = tf.nn.relu(tf.reduce_mean(similarity if last else contrast, axis=[-3, -2])) ** weight
+        total = part if total is None else total * part
+    return tf.reduce_mean(total, axis=-1)
+
+
+def _halved(x: Any) -> Any:
+    """Means of two by two pixels; the last row and column are doubled where their number is odd."""
+    lead = tf.shape(x)[:-3]
+    flat = tf.reshape(x, tf.concat([[-1], tf.shape(x)[-3:]], 0)) if x.shape.rank != 4 else x
+    rows, columns = (flat.shape[n] if flat.shape[n] is not None else tf.shape(flat)[n] for n in (1, 2))
+    flat = tf.pad(flat, [[0, 0], [0, rows % 2], [0, columns % 2], [0, 0]], mode="SYMMETRIC")
+    small = tf.nn.avg_pool2d(flat, 2, 2, "VALID")
+    return small if x.shape.rank == 4 else tf.reshape(small, tf.concat([lead, tf.shape(small)[1:]], 0))
 
 
 def _filtered(x: Any, window: Any) -> Any:

@@ -52,13 +52,17 @@ def _without(*names: str, why: str, instead: str) -> None:
 _without("angle", "complex", "conj", "imag", "real", "fft", "ifft", "irfft", "rfft",
          why="ONNX has no arithmetic of complex numbers",
          instead="keep real and imaginary parts in tensors of their own")
-_without("eig", "matrix_exponential", "pinv", "qr", "self_adjoint_eig", "svd", "cholesky", "log_matrix_determinant",
-         "matrix_inverse", "matrix_solve", "matrix_triangular_solve",
+_without("eig", "lu", "matrix_exponential", "matrix_logarithm", "matrix_square_root", "pinv", "qr", "self_adjoint_eig",
+         "svd", "cholesky", "log_matrix_determinant", "matrix_inverse", "matrix_solve", "matrix_triangular_solve",
+         "tridiagonal_solve",
          why="ONNX has no operator that factorises or solves",
          instead="compute the factors once, before the export, and capture them")
 _without("convert_small", why="floats of 8 bits are not written yet", instead="keep them outside of the model")
 _without("polygamma_of", why="ONNX has no operator for the derivatives of digamma of an order that is a value",
          instead="give the order as a Python number")
+_without("betainc", "igamma", "igamma_grad_a", "igammac", "zeta",
+         why="ONNX has no operator for its series, which would be thousands of nodes",
+         instead="compute it outside of the model and hand it in")
 _without("random_binomial", "random_bits", "random_cut_normal", "random_gamma", "random_integers", "random_normal",
          "random_op_state", "random_permutation", "random_place", "random_poisson", "random_seed_state",
          "random_skip", "random_state", "random_truncated_normal", "random_uniform",

@@ -8,6 +8,7 @@ Draws such as `tf.random.normal` take the next part of a stream that `tf.random.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from twofold._front.api import one_size, public, shape_arg, tensor
@@ -248,6 +249,19 @@ def poisson(shape: Any, lam: Any, dtype: Any = dt.float32, seed: int | None = No
     lam, dtype = tensor(lam), dt.as_dtype(dtype)
     stream = _stream(f"poisson {lam.dtype.name} {dtype.name}", seed)
     return draws.poisson(stream, shape_arg(shape), lam, dtype, before=True)
+
+
+#: names by the module of `_ops` that is loaded for them when one is first asked for
+_LATER = {"nn_sampled": ("all_candidate_sampler", "fixed_unigram_candidate_sampler", "log_uniform_candidate_sampler",
+                         "uniform_candidate_sampler")}
+_HOMES = {name: module for module, names in _LATER.items() for name in names}
+__all__ += _HOMES
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"twofold._ops.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 publish(__name__)

@@ -14,8 +14,8 @@ from ..keras_ops import operation
 from ..operands import axes_of, floating, same, tensor
 
 __all__ = [
-    "cholesky", "cholesky_inverse", "det", "eig", "eigh", "inv", "jvp", "lstsq", "matrix_rank", "norm", "pinv", "qr",
-    "slogdet", "solve", "solve_triangular", "svd",
+    "cholesky", "cholesky_inverse", "det", "eig", "eigh", "inv", "jvp", "lstsq", "lu_factor", "matrix_rank", "norm",
+    "pinv", "qr", "slogdet", "solve", "solve_triangular", "svd",
 ]
 
 
@@ -120,6 +120,23 @@ def eigh(x: Any) -> Any:
     [2.0, 3.0]
     """
     return tuple(tf.linalg.eigh(floating(x)))
+
+
+@operation("linalg")
+def lu_factor(x: Any) -> Any:
+    """The triangular factors of square matrices in one matrix, and the row of them that each row becomes.
+
+    Args:
+        x: [..., n, n].
+    Raises:
+        tf.errors.InvalidArgumentError: a matrix is singular.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.lu_factor([[1.0, 2.0], [4.0, 4.0]])[0].numpy().tolist()
+    [[4.0, 4.0], [0.25, 1.0]]
+    """
+    factors, order = tf.linalg.lu(floating(x))
+    return factors, tf.argsort(order, axis=-1)
 
 
 @operation("linalg")

@@ -10,6 +10,7 @@ from typing import Any
 import twofold as tf
 from twofold._front.api import one_int, same_axis
 from twofold._front.namespace import publish
+from twofold._ops.nn_ctc import beam_paths, greedy_paths
 
 from ..config import epsilon as default_epsilon
 from ..config import floatx
@@ -64,7 +65,7 @@ from ._windows import (
 
 __all__ = [
     "adaptive_average_pool", "adaptive_max_pool", "average_pool", "batch_normalization", "binary_crossentropy",
-    "categorical_crossentropy", "conv", "conv_transpose", "ctc_loss", "depth_to_space", "depthwise_conv",
+    "categorical_crossentropy", "conv", "conv_transpose", "ctc_decode", "ctc_loss", "depth_to_space", "depthwise_conv",
     "dot_product_attention", "fold", "layer_normalization", "max_pool", "moments", "multi_hot", "normalize", "one_hot",
     "polar", "psnr", "rms_normalization", "separable_conv", "space_to_depth", "sparse_categorical_crossentropy",
     "unfold", "celu", "elu", "gelu", "glu", "hard_shrink", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",
@@ -280,6 +281,48 @@ def ctc_loss(target: Any, output: Any, target_length: Any, output_length: Any, m
     there = tf.range(tf.shape(logits)[1]) < tf.expand_dims(tensor(output_length, tf.int32), -1)
     blank = tf.cast(tf.where(tf.equal(tf.range(classes), 0), 0.0, -1e30), logits.dtype)
     return ctc(labels, tf.where(tf.expand_dims(there, -1), logits, blank))
+
+
+@operation("nn", "CTCDecode", tensors="inputs sequence_lengths")
+def ctc_decode(inputs: Any, sequence_lengths: Any, strategy: str = "greedy", beam_width: int = 100, top_paths: int = 1,
+               merge_repeated: bool = True, mask_index: int | None = 0) -> Any:
+    """The sequences of labels that a sequence of predictions says (CTC).
+
+    Args:
+        inputs: logits [batch, steps, classes].
+        sequence_lengths: how many of the steps count, integers [batch].
+        strategy: "greedy", the likeliest class of each step; or "beam_search" among whole sequences.
+        beam_width: how many beginnings the search follows.
+        top_paths: how many sequences it gives.
+        merge_repeated: whether labels that repeat the one before are left out, if greedy.
+        mask_index: the class of the blank; None for the last one.
+    Returns:
+        int32 [paths, batch, steps], with -1 behind the labels; and if greedy minus the sum of the logits on the way
+        [batch, 1], else the logarithms of the probabilities [batch, paths].
+    Raises:
+        ValueError: another strategy.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.ctc_decode([[[0.0, 1.0], [0.0, 1.0]]], [2])[0].numpy().tolist()
+    [[[1, -1]]]
+    """
+    if strategy not in ("greedy", "beam_search"):
+        raise ValueError(f"Invalid strategy {strategy}. Supported values are 'greedy' and 'beam_search'.")
+    logits, lengths = floating(inputs), tensor(sequence_lengths, tf.int32)
+    classes = logits.shape[2]
+    blank = (classes - 1 if mask_index is None else one_int(mask_index, "mask_index")) % classes
+    shape = tf.shape(logits, tf.int64)[:2]
+
+    def dense(indices: Any, values: Any) -> Any:
+        nothing = tf.fill(shape, tf.constant(-1, tf.int32))
+        return tf.tensor_scatter_nd_update(nothing, indices, tf.cast(values, tf.int32))
+    if strategy == "greedy":
+        (indices, values, _), scores = greedy_paths(tf.transpose(logits, [1, 0, 2]), lengths, merge_repeated, blank)
+        return tf.expand_dims(dense(indices, values), 0), scores
+    logits = tf.gather(logits, [*[n for n in range(classes) if n != blank], blank], axis=2)  # the blank comes last
+    *paths, scores = beam_paths(tf.transpose(logits, [1, 0, 2]), lengths, beam_width, top_paths)
+    decoded = tf.stack([dense(indices, values) for indices, values in zip(paths[::3], paths[1::3], strict=True)])
+    return tf.where(decoded >= blank, decoded + 1, decoded), scores
 
 
 def _dense(sparse: bool) -> None:
