@@ -10,15 +10,17 @@ from twofold.tracer import options
 
 from ._front.api import public
 
-__all__ = ["list_physical_devices", "list_logical_devices", "get_visible_devices", "set_soft_device_placement",
-           "get_soft_device_placement", "run_functions_eagerly", "functions_run_eagerly", "threading", "experimental",
-           "LogicalDeviceConfiguration", "get_logical_device_configuration", "set_logical_device_configuration"]
+__all__ = ["LogicalDevice", "LogicalDeviceConfiguration", "PhysicalDevice", "experimental", "functions_run_eagerly",
+           "get_logical_device_configuration", "get_soft_device_placement", "get_visible_devices",
+           "list_logical_devices", "list_physical_devices", "optimizer", "run_functions_eagerly",
+           "set_logical_device_configuration", "set_soft_device_placement", "threading"]
 
 list_physical_devices = public(devices.physical_devices)
 list_logical_devices = public(devices.logical_devices)
 get_soft_device_placement = public(devices.soft_placement)
 set_soft_device_placement = public(devices.set_soft_placement)
 get_visible_devices = list_physical_devices
+LogicalDevice, PhysicalDevice = devices.LogicalDevice, devices.PhysicalDevice
 
 
 class LogicalDeviceConfiguration:
@@ -128,6 +130,7 @@ class experimental:
     VirtualDeviceConfiguration = LogicalDeviceConfiguration
     get_virtual_device_configuration = get_logical_device_configuration
     set_virtual_device_configuration = set_logical_device_configuration
+    get_visible_devices = get_visible_devices
     get_memory_info = staticmethod(public(devices.memory_info))
     reset_memory_stats = staticmethod(public(devices.reset_memory_stats))
     get_device_details = staticmethod(public(devices.details))
@@ -142,6 +145,55 @@ class experimental:
     def get_memory_growth(device: Any) -> bool:
         """Always true: memory is taken as it is needed; `device` has no effect."""
         return True
+
+    @staticmethod
+    def get_memory_usage(device: str) -> int:
+        """The bytes that tensors take on a GPU now."""
+        return int(devices.memory_info(device)["current"])
+
+    @staticmethod
+    def enable_op_determinism() -> None:
+        """Accepted, without effect: results are the same to the bit in every run."""
+
+    @staticmethod
+    def get_synchronous_execution() -> bool:
+        """Always true: ops run at once, or in the order of the program."""
+        return True
+
+    @staticmethod
+    def set_synchronous_execution(enable: Any) -> None:
+        """Accepted, without effect: `enable` is true."""
+
+    @staticmethod
+    def get_device_policy() -> str:
+        """Always "silent": operands are moved to where an op runs."""
+        return "silent"
+
+    @staticmethod
+    def set_device_policy(device_policy: Any) -> None:
+        """Accepted, without effect: `device_policy` is "silent"."""
+
+
+class optimizer:
+    """Settings of TensorFlow's graph optimisers; all functions are optimised here."""
+
+    @staticmethod
+    def get_jit() -> str:
+        """Always "": there is no XLA, and every function is compiled."""
+        return ""
+
+    @staticmethod
+    def set_jit(enabled: Any) -> None:
+        """Accepted, without effect: every function is compiled; `enabled` says nothing."""
+
+    @staticmethod
+    def get_experimental_options() -> dict[str, Any]:
+        """No options."""
+        return {}
+
+    @staticmethod
+    def set_experimental_options(options: Any) -> None:
+        """Accepted, without effect: all passes run whatever `options` are."""
 
 
 publish(__name__)

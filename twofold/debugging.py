@@ -25,9 +25,10 @@ __all__ = ["Assert", "assert_all_finite", "assert_equal", "assert_greater", "ass
            "assert_non_positive", "assert_none_equal", "assert_positive", "assert_proper_iterable", "assert_rank",
            "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype", "assert_scalar", "assert_shapes",
            "assert_type", "check_numerics", "disable_check_numerics", "enable_check_numerics", "is_numeric_tensor",
-           "set_log_device_placement"]
+           "get_log_device_placement", "set_log_device_placement"]
 
 set_log_device_placement = public(devices.log_placement)
+get_log_device_placement = public(devices.logs_placement)
 
 
 @public
