@@ -26,6 +26,9 @@ from ._formats.json_example import decode_json_example
 from ._formats.parsing import (
     FixedLenFeature,
     FixedLenSequenceFeature,
+    RaggedFeature,
+    SparseFeature,
+    VarLenFeature,
     parse_example,
     parse_sequence_example,
     parse_single_example,
@@ -37,7 +40,8 @@ from ._front.api import public
 from ._front.hosted import hosted
 
 __all__ = [
-    "FixedLenFeature", "FixedLenSequenceFeature", "TFRecordOptions", "TFRecordWriter", "decode_and_crop_jpeg",
+    "FixedLenFeature", "FixedLenSequenceFeature", "RaggedFeature", "SparseFeature", "TFRecordOptions",
+    "VarLenFeature", "TFRecordWriter", "decode_and_crop_jpeg",
     "decode_base64", "decode_bmp", "decode_compressed", "decode_csv", "decode_gif", "decode_image", "decode_jpeg",
     "decode_json_example", "decode_png", "decode_raw", "encode_base64", "encode_jpeg", "encode_png",
     "extract_jpeg_shape", "gfile", "is_jpeg", "match_filenames_once", "matching_files", "parse_example",

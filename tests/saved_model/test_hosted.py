@@ -52,6 +52,8 @@ FEATURES = {
 CASES: dict[str, tuple[Any, tuple[tf.Tensor, ...]]] = {
     "parsed_record": (lambda x: tf.io.parse_single_example(x, FEATURES), (tf.constant(EXAMPLE),)),
     "parsed_records": (lambda x: tf.io.parse_example(x, FEATURES), (tf.constant([EXAMPLE] * 2),)),
+    "parsed_lists": (lambda x: tf.io.parse_example(x, {"y": tf.io.RaggedFeature(tf.int64)})["y"].to_tensor(),
+                     (tf.constant([EXAMPLE] * 2),)),
     "parsed_sequence": (lambda x: tf.io.parse_single_sequence_example(
         x, {"x": FEATURES["x"]}, {"steps": tf.io.FixedLenSequenceFeature([], tf.int64)}), (tf.constant(STEPS),)),
     "parsed_sequences": (lambda x: tf.io.parse_sequence_example(

@@ -19,9 +19,10 @@ from twofold.ir.spec import TensorShape, TensorSpec
 
 from .._front.api import mapped, public
 from .._front.hosted import hosted
+from .parsed_lists import RaggedFeature, SparseFeature, VarLenFeature, assembled, keys_of
 
-__all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "parse_example", "parse_sequence_example",
-           "parse_single_example", "parse_single_sequence_example"]
+__all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "RaggedFeature", "SparseFeature", "VarLenFeature",
+           "parse_example", "parse_sequence_example", "parse_single_example", "parse_single_sequence_example"]
 
 
 class FixedLenFeature(NamedTuple):
@@ -84,8 +85,8 @@ def _plain(name: str, form: Any) -> _Plain:
         ValueError: it is none, or asks for what cannot be.
     """
     if not isinstance(form, (FixedLenFeature, FixedLenSequenceFeature)):
-        raise ValueError(f"parse_example: {name!r}: features are tf.io.FixedLenFeature and "
-                         f"tf.io.FixedLenSequenceFeature here; got {form!r}")
+        raise ValueError(f"parse_example: {name!r}: features are tf.io.FixedLenFeature, FixedLenSequenceFeature, "
+                         f"VarLenFeature, RaggedFeature and SparseFeature; got {form!r}")
     dtype, shape = tf.as_dtype(form.dtype), TensorShape(form.shape)
     if shape.dims is None or any(d is None for d in shape.as_list()):
         raise ValueError(f"First dimension of shape for feature {name} unknown. Consider using "
@@ -181,6 +182,42 @@ def _wrong(text: str) -> Exception:
     return tf.errors.InvalidArgumentError(None, None, text)
 
 
+_OF_LISTS = (VarLenFeature, RaggedFeature, SparseFeature)
+
+
+def _divided(features: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The features of known numbers of values, and those of any number."""
+    if features is None or not mapped(features, "features"):
+        raise ValueError("Missing: features was an empty dictionary.")
+    lists = {name: features[name] for name in sorted(features) if isinstance(features[name], _OF_LISTS)}
+    return {name: form for name, form in features.items() if name not in lists}, lists
+
+
+def _made_of_lists(records: Any, features: Mapping[str, Any], alone: bool) -> dict[str, Any]:
+    """The features of any number of values of a vector of records."""
+    keys = list(dict.fromkeys(key for name, form in features.items() for key in keys_of(name, form)))
+    flat = parsed_lists(records, [(name, tf.as_dtype(dtype)) for name, dtype in keys])
+    lists = {key: (flat[2 * n], flat[2 * n + 1]) for n, key in enumerate(keys)}
+    return {name: assembled(name, form, lists, alone) for name, form in features.items()}
+
+
+@hosted
+def parsed_lists(serialized: Any, keys: list[tuple[str, tf.DType]]) -> list[Any]:
+    """The values of features of a batch of records, one behind the other, and their numbers in each record."""
+    wanted = _wanted([_Plain(name, dtype, (), True, True, None) for name, dtype in keys])
+
+    def parse(records: Any) -> list[Any]:
+        examples = [_example(r).features.feature for r in engine.array_of(records).tolist()]
+        results = []
+        for w in wanted:
+            parts = [w.of(f, f"Example {n}") for n, f in enumerate(examples)]
+            results += [w.array([v for p in parts for v in p.tolist()]), np.array([len(p) for p in parts], np.int64)]
+        return engine.tensors_of(results)
+    lead = serialized.shape.as_list()[0]
+    specs = [spec for w in wanted for spec in (TensorSpec([None], w.dtype), TensorSpec([lead], tf.int64))]
+    return engine.host_call(parse, "ParseExampleLists", [serialized], specs)
+
+
 def _plain_of(features: Mapping[str, Any], what: str = "features") -> list[_Plain]:
     if features is None or not mapped(features, what):
         raise ValueError("Missing: features was an empty dictionary.")
@@ -205,10 +242,11 @@ def parse_single_example(serialized: Any, features: Mapping[str, Any], example_n
 
     Args:
         serialized: bytes, or a string scalar: a `tf.train.Example`.
-        features: what to read: `tf.io.FixedLenFeature`s and `tf.io.FixedLenSequenceFeature`s by name.
+        features: what to read: `tf.io.FixedLenFeature`s, `FixedLenSequenceFeature`s, `VarLenFeature`s,
+            `RaggedFeature`s and `SparseFeature`s by name.
         example_names, name: accepted, without effect.
     Returns:
-        Tensors by name.
+        Tensors by name, sparse and ragged ones among them.
     Raises:
         ValueError: `features` ask for what cannot be.
         InvalidArgumentError: the record is damaged, or has not what is asked for.
@@ -219,9 +257,14 @@ def parse_single_example(serialized: Any, features: Mapping[str, Any], example_n
     >>> tf.io.parse_single_example(data, {"x": tf.io.FixedLenFeature([2], tf.float32)})["x"].numpy().tolist()
     [1.0, 2.0]
     """
-    wanted, given = _plain_of(features), tf.convert_to_tensor(serialized, tf.string)
+    features, lists = _divided(features)
+    given = tf.convert_to_tensor(serialized, tf.string)
     if given.shape.rank not in (0, None):
         raise ValueError(f"parse_single_example: serialized must be a scalar; got shape {given.shape}")
+    if lists:
+        made = _made_of_lists(tf.reshape(given, [1]), lists, alone=True)
+        return {**made, **parse_single_example(given, features)} if features else made
+    wanted = _plain_of(features)
     return _by_name(wanted, parsed_record(given, [tuple(w) for w in wanted]))
 
 
@@ -256,6 +299,10 @@ def parse_example(serialized: Any, features: Mapping[str, Any], example_names: A
         return parse_single_example(given, features)
     if given.shape.rank != 1:
         raise ValueError(f"parse_example: serialized must be a vector; got shape {given.shape}")
+    features, lists = _divided(features)
+    if lists:
+        made = _made_of_lists(given, lists, alone=False)
+        return {**made, **parse_example(given, features)} if features else made
     wanted = _plain_of(features)
     return _by_name(wanted, parsed_records(given, [tuple(w) for w in wanted]))
 
