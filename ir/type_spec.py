@@ -18,7 +18,8 @@ from . import nest
 from .errors import CompositeOperand
 from .nest import Structure
 
-__all__ = ["CompositeTensor", "Parts", "TypeSpec", "named_spec", "register", "registered_name", "spec_of_composite"]
+__all__ = ["CompositeTensor", "Parts", "TypeSpec", "named_spec", "register", "registered_name", "spec_of_composite",
+           "with_specs"]
 
 
 class TypeSpec:
@@ -81,10 +82,12 @@ class TypeSpec:
         return _without_sizes(self._serialize())
 
     def _of(self, components: Any) -> Any:
-        """What is made of components: a value of tensors, a spec of specs, `Parts` of anything else."""
+        """What is made of components: a value of tensors, a spec of specs, `Parts` of anything else, and of specs that
+        know more sizes than the spec of a value can say."""
         leaves = nest.flatten(components)
         if leaves and all(isinstance(leaf, TypeSpec) for leaf in leaves):
-            return self._with_component_specs(components)
+            spec = self._with_component_specs(components)
+            return spec if nest.flatten(spec) == leaves else Parts(spec, components)
         if all(hasattr(leaf, "dtype") and not isinstance(leaf, TypeSpec) for leaf in leaves):
             return self._from_components(components)
         return Parts(self, components)
@@ -211,7 +214,15 @@ class Parts(tuple):
         return self[1]
 
     def __repr__(self) -> str:
-        return f"Parts({self[0]!r}, {self[1]!r})"
+        return repr(self[0]) if all(isinstance(leaf, TypeSpec) for leaf in nest.flatten(self[1])) else (
+            f"Parts({self[0]!r}, {self[1]!r})")
+
+
+def with_specs(structure: Structure) -> Structure:
+    """A structure with the specs of values in the places of `Parts`."""
+    def shown(leaf: Any) -> Any:
+        return leaf.__composite_spec__ if isinstance(leaf, Parts) else leaf
+    return nest.map_structure(shown, structure, expand_composites=False)
 
 
 def spec_of_composite(value: Any) -> TypeSpec | None:

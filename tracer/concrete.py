@@ -15,6 +15,7 @@ from twofold.ir import graph_views, nest
 from twofold.ir.errors import InvalidArgumentError
 from twofold.ir.graph import Graph
 from twofold.ir.spec import TensorSpec
+from twofold.ir.type_spec import with_specs
 from twofold.runtime import native, program_call
 
 from .function_type import FunctionType, InferenceFunction, Parameter
@@ -262,7 +263,7 @@ class ConcreteFunction:
     @property
     def structured_outputs(self) -> Structure:
         """The structure of the result, with specs for tensors."""
-        return self._traced.result
+        return with_specs(self._traced.result)
 
     @property
     def function_def(self) -> Graph:
@@ -330,7 +331,7 @@ def _specs(template: PythonValue) -> list[PythonValue]:
 
 
 def _shown(template: PythonValue) -> PythonValue:
-    return template() if isinstance(template, ObjectReference) else template
+    return template() if isinstance(template, ObjectReference) else with_specs(template)
 
 
 def _capture_name(capture: Captured) -> str:

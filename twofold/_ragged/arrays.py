@@ -13,7 +13,7 @@ from twofold._front.dispatch import Holds, implements
 from .conversions import as_ragged, dense_from_ragged, ragged_from_tensor
 from .elementwise import aligned, must_have_same_rows
 from .indexing import gathered_rows
-from .ragged_tensor import RaggedTensor, _must, is_ragged, ragged_or_dense, same_splits_dtype
+from .ragged_tensor import PARTS, RaggedTensor, _must, is_ragged, ragged_or_dense, same_splits_dtype
 from .row_partition import RowPartition, split_lengths
 
 __all__ = ["boolean_mask", "concat", "expand_dims", "gather", "ragged_stack", "reverse", "stack", "tile"]
@@ -517,3 +517,6 @@ def bincount(arr: Any, weights: Any = None, minlength: Any = None, maxlength: An
     total = tf.cast(arr.nrows(), tf.int64) * tf.cast(size, tf.int64)
     counts = tf.math.unsorted_segment_sum(tf.cast(inside, dtype), tf.where(inside, rows, -1), total)
     return tf.reshape(counts, [tf.cast(arr.nrows(), tf.int64), tf.cast(size, tf.int64)])
+
+
+PARTS.provide("stack", ragged_stack)

@@ -701,21 +701,21 @@ class RaggedTensorSpec(TypeSpec):
 
     # -- batches --------------------------------------------------------------------------------------------------
     def _batched(self, size: int | None) -> Any:
-        if self._ragged_rank == 0:
-            raise TypeError("a spec of dense tensors cannot be batched as ragged ones")
         shape = tf.TensorShape([size]).concatenate(self._shape)
         return RaggedTensorSpec(shape, self._dtype, self._ragged_rank + 1, self._row_splits_dtype)
 
     def _unbatched(self) -> Any:
-        if self._ragged_rank == 1:
+        if self._ragged_rank == 0:
             return tf.TensorSpec(self._shape[1:], self._dtype)
         return RaggedTensorSpec(self._shape[1:], self._dtype, self._ragged_rank - 1, self._row_splits_dtype)
 
     def _stacked(self, values: Sequence[Any]) -> Any:
+        if self._ragged_rank == 0:  # rows of lengths of their own
+            return PARTS.ask("stack")(list(values)).with_row_splits_dtype(self._row_splits_dtype)
         return tf.stack(list(values))
 
     def _rows(self, value: Any) -> Sequence[Any]:
-        return [value[n] for n in range(len(value))]
+        return [value[n] for n in range(len(value))] if isinstance(value, RaggedTensor) else tf.unstack(value)
 
     def __repr__(self) -> str:
         return (f"RaggedTensorSpec({self._shape!r}, {self._dtype!r}, {self._ragged_rank}, {self._row_splits_dtype!r})")

@@ -28,7 +28,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir import nest
 from twofold.ir.dtypes import DType
 from twofold.ir.spec import TensorShape, TensorSpec, parse_short
-from twofold.ir.type_spec import TypeSpec, named_spec, registered_name
+from twofold.ir.type_spec import Parts, TypeSpec, named_spec, registered_name
 from twofold.tracer.signature import ObjectReference
 
 __all__ = ["encode", "decode", "NotPlainError", "record_type"]
@@ -61,19 +61,22 @@ def encode(value: Any, node_of: Callable[[Any], int | None] = lambda value: None
     if isinstance(value, TensorSpec):
         return {"tensor": value.short(), **({} if value.name is None else {"name": value.name})}
     if nest.is_composite(value):
-        return _composite(value.__composite_spec__, functools.partial(encode, node_of=node_of))
+        return _composite(value, functools.partial(encode, node_of=node_of))
     if nest.is_nested(value) and not isinstance(value, TensorShape):
         return _container(value, functools.partial(encode, node_of=node_of))
     return _plain(value, node_of)
 
 
-def _composite(spec: TypeSpec, part: Callable[[Any], Any]) -> Any:
-    """The spec of a composite value, by the name that its class is registered under."""
+def _composite(value: Any, part: Callable[[Any], Any]) -> Any:
+    """The spec of a composite value, by the name that its class is registered under; and the specs of its tensors,
+    where these know more sizes."""
+    spec: TypeSpec = value.__composite_spec__
     name = registered_name(type(spec))
     if name is None:
         raise NotPlainError(f"the spec {spec!r}, whose class has no name for files: a class of the user's has one by "
                             "an attribute `__name__`, such as 'package.Class',")
-    return {"spec": name, "of": [part(v) for v in spec._serialize()]}
+    more = {"parts": part(value[1])} if isinstance(value, Parts) else {}
+    return {"spec": name, "of": [part(v) for v in spec._serialize()], **more}
 
 
 def _container(value: Any, part: Callable[[Any], Any]) -> Any:
@@ -171,7 +174,12 @@ def _spec(data: dict[str, Any], part: Callable[[Any], Any]) -> Any:
     if cls is None:
         raise ValueError(f"no class of specs is registered as {_short(name)}: import the module that declares it")
     try:
-        return cls._deserialize(tuple([part(v) for v in _typed(data["of"], list)]))
+        spec = cls._deserialize(tuple([part(v) for v in _typed(data["of"], list)]))
+        if "parts" not in data:
+            return spec
+        parts = part(data["parts"])
+        nest.assert_same_structure(spec._component_specs, parts)
+        return Parts(spec, parts)
     except (TypeError, AttributeError) as e:
         raise ValueError(f"the spec {_short(name)} cannot be made: {e}") from None
 
