@@ -56,7 +56,7 @@ class TestCase(unittest.TestCase):
     @contextmanager
     def session(self, graph: Any = None, config: Any = None, use_gpu: bool = True, force_gpu: bool = False
                 ) -> Iterator[None]:
-        """A block in which ops run at once, as everywhere; `graph`, `config`, `use_gpu` and `force_gpu` have no effect."""
+        """A block, in which ops run at once. `graph`, `config`, `use_gpu` and `force_gpu` have no effect."""
         yield
 
     cached_session = test_session = session
