@@ -70,6 +70,7 @@ class _GraphFuser:
         self.slots: dict[g.Value, Slot] = {}
         self.changing: set[g.Value] = set()  # values that may be changed in place
         self.checked: set[g.Node] = set()  # writers of items whose places have been checked
+        self.within: set[tuple[g.Value, DimLike, DimLike, DimLike]] = set()  # indices that have been checked
         self.reported: set[Memory] = set()  # what messages of failed checks read: in memory of its own, never in a slot
         self.units: list[Group | Single] = []  # _MOVED where a group was that moved
         self.sources: dict[g.Value, Source] = {}

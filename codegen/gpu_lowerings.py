@@ -20,7 +20,7 @@ from . import gpu_conv, gpu_gemm, gpu_pool, gpu_scan, gpu_scatter, gpu_sort
 from .backend import Lowering, lowering
 from .gpu_mma import WarpShape
 from .gpu_tile import TileShape
-from .kernels import convolution, scan, segment
+from .kernels import convolution, equal, scan, segment
 from .kernels.windows import Geometry
 from .kernels.windows import steps as steps_of
 from .layout import Layout
@@ -249,7 +249,7 @@ def _gathered(p: Placer, of: Indexed) -> list[Run]:
 
 @lowering("scatter_add", "scatter_nd", "tensor_scatter", table=LOWERINGS)
 def _scatter(p: Placer) -> None:
-    place_scatter(p, _scattered)
+    place_scatter(p, _scattered, checked_first=False)
 
 
 def _scattered(p: Placer, of: Indexed, mode: str) -> list[Run]:
@@ -280,6 +280,12 @@ def _segments(p: Placer) -> None:
     kernel = p.kernel(gpu_scatter.segments, kind, dtype, ids.base.dtype, bool(before))
     p.fill([p.out], Run(p.kernel(gpu_scatter.fill, kind, dtype), [p.out], dm.numel(p.out.dims), 1), *before,
            Run(kernel, [p.out, p.at(data), *places, rows, segments, columns], rows * columns, 2))
+
+
+@lowering("first_equal", table=LOWERINGS)
+def _first_equal(p: Placer) -> None:
+    x, (count,) = p.dense(p.operands[0]), p.out.dims
+    p.fill([p.out], Run(p.kernel(equal.first_by_elements, x.base.dtype), [p.out, p.at(x)], count, count))
 
 
 # -- order --------------------------------------------------------------------------------------------

@@ -115,6 +115,11 @@ class Placer(ABC):
         it could be packed before."""
         return  # what runs at once is not planned again
 
+    def is_checked(self, indices: Source, size: DimLike, now: bool) -> bool:
+        """Whether a run before has checked row-major indices into an axis of that size. If not, and `now` is true, one
+        that is asked for next does."""
+        return False
+
     # -- kernels ----------------------------------------------------------------------------------
     def kernel(self, build: Callable[..., loop.Kernel], *args: Hashable) -> RunKernel:
         """The kernel that `build(*args)` makes, as a run takes it."""

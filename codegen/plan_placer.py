@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
+from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
@@ -36,6 +37,8 @@ class Fuser(Protocol):
         slots: values that lie inside of others, at places that an index decides.
         changing: values that may be changed in place.
         checked: writers of items whose places have been checked.
+        within: indices that have been checked: whose memory they are, from which element on, how many, and the size of
+            the axis.
         reported: what messages of failed checks read.
         sources: where the elements of every value so far lie.
         made_at: the number of the unit after which a value is there.
@@ -49,6 +52,7 @@ class Fuser(Protocol):
     slots: dict[g.Value, Slot]
     changing: set[g.Value]
     checked: set[g.Node]
+    within: set[tuple[g.Value, DimLike, DimLike, DimLike]]
     reported: set[Memory]
     sources: dict[g.Value, Source]
     made_at: dict[g.Value, int]
@@ -98,6 +102,15 @@ class PlanPlacer(Placer):
     def packs(self, source: Source, rows: DimLike, elements: DimLike) -> None:
         if not isinstance(elements, Dim) and elements >= _LARGE and (isinstance(rows, Dim) or rows <= _MANY):
             self.fuser.packed.add(source.base)
+
+    def is_checked(self, indices: Source, size: DimLike, now: bool) -> bool:
+        layout = indices.layout
+        key = indices.base, layout.offset, dm.numel(layout.shape), size
+        if key in self.fuser.within:
+            return True
+        if now:
+            self.fuser.within.add(key)
+        return False
 
     def fill(self, outs: Sequence[g.Value], *runs: Run) -> None:
         reads = {v: Source(v, contiguous(v.dims)) for run in runs for v in run.values() if v not in outs}

@@ -117,9 +117,15 @@ class _Planner:
             return False
         if self.loops:
             return True
-        wanted = {self.outputs[n] for n in self.donated}
-        made_at = {out: n for n, step in enumerate(self.steps) for out in _results(step)}
-        return any(out not in made_at or made_at[out] <= max(checks) for out in wanted)
+        given = {self.graph.inputs[n] for n in self.donated.values()}
+        writes = [n for n, step in enumerate(self.steps) if not given.isdisjoint(self.written(step))]
+        return not writes or writes[0] <= checks[-1]
+
+    def written(self, step: Step) -> list[Memory]:
+        """The memory that a step writes its results to."""
+        memory = set(owners(self.aliases, step.memory()))
+        parts = [item.into.base for item in step.items if item.into is not None]
+        return [owner for owner in owners(self.aliases, [*_results(step), *parts]) if owner in memory]
 
     def finish(self, interruptible: bool) -> Plan:
         """The plan, with places for all memory that the steps use, and the work of a run."""

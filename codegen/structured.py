@@ -18,7 +18,7 @@ from twofold.ir.dtypes import DType
 
 from . import slots
 from .backend import Backend, lowering
-from .kernels import indexing, order, scan, segment, softmax, stacks
+from .kernels import equal, indexing, order, scan, segment, softmax, sparse, stacks
 from .layout import Layout, contiguous
 from .operands import Argument, Detail, Rows, Run, Within, Work
 from .placer import Placer, moved_back
@@ -64,6 +64,7 @@ def place_cross_entropy(p: Placer, by_team: bool) -> None:
     compute = p.out.dtype.compute
     x, labels = p.dense(p.operands[0], compute), p.dense(p.operands[1])
     out, length = p.target(compute), x.layout.shape[-1]
+    p.is_checked(labels, length, now=True)
     kernel = p.kernel(softmax.cross_entropy, compute, labels.base.dtype, *_teams(by_team))
     p.fill([out], Run(kernel, [out, p.at(x), p.at(labels), length], dm.numel(out.dims), length * _WORK))
     p.give(out)
@@ -104,6 +105,7 @@ class Indexed:
         unit: of the elements that move; for a gather and for updates a plain type of their size.
         sizes: lead, outer, size, row in units, count.
         detail: what a failed check tells.
+        indices: the operand that the indices are, where it is one.
     """
 
     memory: Argument
@@ -113,6 +115,7 @@ class Indexed:
     unit: DType
     sizes: tuple[DimLike, DimLike, DimLike, DimLike, DimLike]
     detail: Detail | None
+    indices: Source | None = None
 
 
 def _gathered(p: Placer, of: Indexed) -> list[Run]:
@@ -120,7 +123,9 @@ def _gathered(p: Placer, of: Indexed) -> list[Run]:
     groups = lead * outer
     flat = not isinstance(groups, Dim) and groups == 1
     single = not isinstance(row, Dim) and row == 1
-    kernel = p.kernel(indexing.gather_rows, of.unit, of.index_type, flat, single)
+    whole = not isinstance(outer, Dim) and not isinstance(row, Dim) and bool(outer) and bool(row)
+    known = of.indices is not None and p.is_checked(of.indices, size, now=whole)  # empty rows need no check
+    kernel = p.kernel(indexing.gather_rows, of.unit, of.index_type, flat, single, *(True,) * known)
     arguments = [of.slices, of.memory, of.index, outer, size, count, row]
     return [Run(kernel, arguments, groups * count, row + 1, of.detail)]
 
@@ -139,10 +144,10 @@ def place_gather(p: Placer, runs: Callable[[Placer, Indexed], list[Run]]) -> Non
     unit, factor = _units(x.base.dtype)
     before: list[Run] = []
     index: Argument = p.at(indices)
-    index_type, detail = indices.base.dtype, None
+    index_type, detail, source = indices.base.dtype, None, None
     if p.node.op.name == "gather":
         lead, outer, size, row, count = _axis_sizes(p, dims, shape)
-        detail = _index_detail(indices, size)
+        detail, source = _index_detail(indices, size), indices
     else:
         batch = p.attrs["batch_dims"] % max(len(shape), 1)
         inner = batch + shape[-1]
@@ -150,7 +155,7 @@ def place_gather(p: Placer, runs: Callable[[Placer, Indexed], list[Run]]) -> Non
         before, index_type = [linear], dt.int64
         lead, outer, size, row, count = (dm.numel(dims[:batch]), 1, dm.numel(dims[batch:inner]), dm.numel(dims[inner:]),
                                          dm.numel(shape[batch:-1]))
-    of = Indexed(p.at(x), p.out, index, index_type, unit, (lead, outer, size, row * factor, count), detail)
+    of = Indexed(p.at(x), p.out, index, index_type, unit, (lead, outer, size, row * factor, count), detail, source)
     p.fill([p.out], *before, *runs(p, of))
 
 
@@ -158,26 +163,34 @@ def _linear(p: Placer, indices: Source, dims: Sequence[DimLike]) -> tuple[Work, 
     """The row-major numbers of the places that `indices` names in a box of `dims`, and what computes them."""
     count = dm.numel(indices.layout.shape[:-1])
     places = Work(dt.int64, count)
-    detail = Detail("coordinates", ((Within(indices.base, indices.layout.offset), indices.layout.shape),), tuple(dims))
     kernel = p.kernel(indexing.linear_index, indices.base.dtype, len(dims))
-    return places, Run(kernel, [places, p.at(indices), *dims], count, len(dims) + 1, detail)
+    return places, Run(kernel, [places, p.at(indices), *dims], count, len(dims) + 1, _coordinates(indices, dims))
+
+
+def _coordinates(indices: Source, dims: Sequence[DimLike]) -> Detail:
+    return Detail("coordinates", ((Within(indices.base, indices.layout.offset), indices.layout.shape),), tuple(dims))
 
 
 def _scattered(p: Placer, of: Indexed, mode: str) -> list[Run]:
     lead, outer, size, row, count = of.sizes
     kernel = p.kernel(indexing.scatter_rows, of.unit, of.index_type, mode)
     arguments = [of.memory, of.slices, of.index, outer, size, count, row]
-    return [Run(kernel, arguments, lead * outer * row, count, of.detail)]
+    return [Run(kernel, arguments, lead * outer * row, count)]
 
 
 @lowering("scatter_add", "scatter_nd", "tensor_scatter")
 def _scatter(p: Placer) -> None:
-    place_scatter(p, _scattered)
+    place_scatter(p, _scattered, checked_first=True)
 
 
-def place_scatter(p: Placer, runs: Callable[[Placer, Indexed, str], list[Run]]) -> None:
+def place_scatter(p: Placer, runs: Callable[[Placer, Indexed, str], list[Run]], checked_first: bool) -> None:
     """Places a scatter, by the runs that a backend has for it. 16-bit floats are joined in float32, save where nothing
-    is computed."""
+    is computed.
+
+    Args:
+        checked_first: whether indices are checked by a run before, after which the runs cannot fail, so that they may
+            write to memory that must not change if one is wrong; else the runs check them.
+    """
     name = p.node.op.name
     if name == "tensor_scatter" and isinstance(p, PlanPlacer) and slots.write(p):
         return
@@ -187,21 +200,37 @@ def place_scatter(p: Placer, runs: Callable[[Placer, Indexed, str], list[Run]]) 
     indices = p.index(indices)
     values = p.dense(updates, p.out.dtype if mode == "update" else unit)
     dtype = values.base.dtype
-    whole = p.zeros(dtype) if name == "scatter_nd" else p.carry(p.operands[0], dtype)
     before: list[Run] = []
     index: Argument = p.at(indices)
     index_type, detail, dims, shape = indices.base.dtype, None, p.out.dims, indices.layout.shape
     if name == "scatter_add":
         lead, outer, size, row, count = _axis_sizes(p, dims, shape)
         detail = _index_detail(indices, size)
+        if checked_first:
+            before = _checks(p, indices, lead * count, size, outer * row, detail)
+    elif checked_first and shape[-1] == 1:
+        lead, outer, size, row, count = 1, 1, dims[0], dm.numel(dims[1:]), dm.numel(shape[:-1])
+        before = _checks(p, indices, count, size, 1, _coordinates(indices, dims[:1]))
     else:
         depth = shape[-1]
         index, linear = _linear(p, indices, dims[:depth])
         before, index_type = [linear], dt.int64
         lead, outer, size, row, count = 1, 1, dm.numel(dims[:depth]), dm.numel(dims[depth:]), dm.numel(shape[:-1])
+    if checked_first and before:
+        p.fill([], *before)
+        before = []
+    whole = p.zeros(dtype) if name == "scatter_nd" else p.carry(p.operands[0], dtype)
     of = Indexed(whole, p.at(values), index, index_type, unit, (lead, outer, size, row * factor, count), detail)
     p.change(whole, *before, *runs(p, of, mode))
     p.give(whole)
+
+
+def _checks(p: Placer, indices: Source, count: DimLike, size: DimLike, row: DimLike, detail: Detail) -> list[Run]:
+    """What checks indices into an axis of that size, each of which names `row` elements, unless that has been done."""
+    if p.is_checked(indices, size, now=not isinstance(row, Dim) and bool(row)):
+        return []
+    kernel = p.kernel(indexing.indices_within, indices.base.dtype)
+    return [Run(kernel, [p.at(indices), size, row], count, 1, detail)]
 
 
 @lowering("range", handles=lambda node, backend: node.attrs["size"] is not None)
@@ -310,6 +339,31 @@ def _segments(p: Placer) -> None:
                                                      columns < segment.TILE else segment.TILE)
     arguments = [p.out, acc, p.at(data), p.at(ids), rows, segments, columns]
     p.fill([p.out], Run(kernel, arguments, dm.ceil_div(columns, segment.TILE), weight))
+
+
+@lowering("sparse_matmul")
+def _sparse_matmul(p: Placer) -> None:
+    rows, columns = (p.index(s) for s in p.operands[:2])
+    values, dense = (p.dense(s) for s in p.operands[2:])
+    (count,), (inner, width), size = values.layout.shape, dense.layout.shape, p.out.dims[0]
+    checks = [run for indices, limit in ((rows, size), (columns, inner))
+              for run in _checks(p, indices, count, limit, 1, _index_detail(indices, limit))]
+    if checks:
+        p.fill([], *checks)
+    index, blocks = rows.base.dtype, dm.ceil_div(count, sparse.BLOCK)
+    flags = Work(dt.int64, blocks)
+    order = Run(p.kernel(sparse.ordered, index), [flags, p.at(rows), count], blocks, sparse.BLOCK)
+    arguments = [p.out, flags, *map(p.at, (rows, columns, values, dense)), count, blocks, inner, width]
+    work = width + dm.ceil_div(count * width, size + 1)  # of a row, whose zeros are written, too
+    p.fill([p.out], order, Run(p.kernel(sparse.product, p.out.dtype, index), arguments, size, work))
+
+
+@lowering("first_equal")
+def _first_equal(p: Placer) -> None:
+    x, (count,) = p.dense(p.operands[0]), p.out.dims
+    size = 2 * count + 1
+    arguments: list[Argument] = [p.out, Work(dt.int32, size), p.at(x), count, size]
+    p.fill([p.out], Run(p.kernel(equal.first, x.base.dtype), arguments, 1, 16 * count))
 
 
 # -- order --------------------------------------------------------------------------------------------

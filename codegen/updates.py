@@ -1,8 +1,11 @@
-"""When results are computed that replace inputs: as soon as what they read is there, where that frees memory.
+"""When results are computed that replace inputs: as soon as what they read is there, where that frees memory. And when
+indices are checked: before such results, as far as that can be.
 
 A step of training ends with the updates of all variables, and a gradient lives from where it is made to there. Put
 behind the gradient, an update finds it in the caches, and its memory serves the gradients after it. An input that the
-update overwrites must have been read by all others before, and all that can fail must have been checked.
+update overwrites must have been read by all others before, and all that can fail must have been checked. So checks of
+indices come as early as they can, with what makes the indices, and behind all that could fail before, because the first
+of several errors is the one that is told.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 from twofold.ir.passes.failing import may_fail
 
+from .operands import Library
 from .units import Group, Single, Source
 
 __all__ = ["early"]
@@ -29,6 +33,7 @@ def early(graph: g.Graph, units: Sequence[Group | Single], hidden: set[g.Value])
         units: in an order that respects every dependence.
         hidden: values that are read or written by other names as well.
     """
+    units = _checks_early(units, hidden)
     known = _Uses(graph, units, hidden)
     behind: dict[int, list[Group | Single]] = {}
     for at, unit in enumerate(units):
@@ -36,6 +41,33 @@ def early(graph: g.Graph, units: Sequence[Group | Single], hidden: set[g.Value])
         behind.setdefault(place if place < at - 1 else at, []).append(unit)
     # what stays has its own number, and comes before what moves there
     return [unit for at in sorted(behind) for unit in sorted(behind[at], key=lambda unit: units[at] is not unit)]
+
+
+def _checks_early(units: Sequence[Group | Single], hidden: set[g.Value]) -> list[Group | Single]:
+    """The units, with those that only check, and those that make what they read, behind the last one before them that
+    can fail."""
+    order: list[Group | Single] = []
+    for unit in units:
+        order.append(unit)
+        if isinstance(unit, Single) and unit.runs and not unit.outs and unit.node.outputs:
+            _move_forward(order, hidden)
+    return order
+
+
+def _move_forward(order: list[Group | Single], hidden: set[g.Value]) -> None:
+    """Moves the last unit, and what it needs, before all that it does not need, up to the last that can fail."""
+    needed, others = [order[-1]], []
+    touched = _touched(order[-1])
+    place = len(order) - 1
+    while place and touched.isdisjoint(hidden) and not _can_fail(order[place - 1]):
+        place -= 1
+        if touched.isdisjoint(_written(order[place])):
+            others.append(order[place])
+        else:
+            needed.append(order[place])
+            touched |= _touched(order[place])
+    if touched.isdisjoint(hidden):
+        order[place:] = [*reversed(needed), *reversed(others)]
 
 
 class _Uses:
@@ -51,7 +83,7 @@ class _Uses:
             self.made.update(dict.fromkeys(_made(unit), at))
             for source in _sources(unit):
                 self.readers.setdefault(source.base, set()).add(at)
-            if any(may_fail(node) for node in _nodes(unit)):
+            if _can_fail(unit):
                 self.failing = at
 
     def is_update(self, group: Group, at: int) -> bool:
@@ -85,9 +117,25 @@ def _made(unit: Group | Single) -> set[g.Value]:
     return {*unit.full, *unit.outer} if isinstance(unit, Group) else set(unit.outs)
 
 
+def _written(unit: Group | Single) -> set[g.Value]:
+    """What a unit makes, and what it makes parts of."""
+    return _made(unit) | ({part.base for part in unit.into.values()} if isinstance(unit, Group) else set())
+
+
+def _touched(unit: Group | Single) -> set[g.Value]:
+    return {source.base for source in _sources(unit)} | _written(unit)
+
+
 def _sources(unit: Group | Single) -> list[Source]:
     return [s for item in unit.items for s in item.sources] if isinstance(unit, Group) else unit.sources
 
 
-def _nodes(unit: Group | Single) -> list[g.Node]:
-    return [item.node for item in unit.items if item.node is not None] if isinstance(unit, Group) else [unit.node]
+def _can_fail(unit: Group | Single) -> bool:
+    """Whether a run of a unit can fail. What an item moves for a node of several parts, it moves without a check."""
+    if isinstance(unit, Group):
+        nodes = [item.node for item in unit.items if item.node is not None]
+        return any(not isinstance(node.op, g.Construct) and node.op.body is not None and may_fail(node)
+                   for node in nodes)
+    if unit.runs:
+        return any(not isinstance(run.kernel, Library) and bool(run.kernel.codes) for run in unit.runs)
+    return may_fail(unit.node)

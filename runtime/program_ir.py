@@ -381,8 +381,7 @@ class _Attempt(Glue):
         self.unless(self.same(tensor, self.load(self.word(self.tensors, donor), typ=ptr)), self.undo)
         array = self.load(self.word(self.arrays, donor), typ=ptr)
         once = self.and_(self.same(self.get(tensor, 0, i32), i32(1)), self.same(self.get(array, 0, i32), i32(1)))
-        seen = self.or_(self.ptrtoint(self.get(tensor, self.shared("tensor.id", i64)), i64),
-                        self.ptrtoint(self.get(tensor, self.shared("tensor.weak", i64)), i64))
+        seen = self.ptrtoint(self.get(tensor, self.shared("tensor.weak", i64)), i64)
         flags = self.get(array, self.layout["array.flags"], i32)
         writable = self.not_(self.same(self.and_(flags, i32(WRITEABLE)), i32(0)))
         owned = self.and_(self.not_(self.same(self.and_(flags, i32(OWNDATA)), i32(0))),
@@ -757,7 +756,7 @@ class _Attempt(Glue):
             self.store(tensor, self.word(self.wrapped, n))
 
     def assign(self, n: ir.Value) -> None:
-        """Gives a variable its new value; nothing to do where it was overwritten in place."""
+        """Gives a variable its new value. Where that lies in the place of the old one, recorders know that no more."""
         variable = self.get(self.row("output_rows", len(OUTPUT), n), 8 * OUTPUT["variable"])
         value = self.load(self.word(self.wrapped, n), typ=ptr)
         wanted = self.and_(self.not_(self.is_null(variable)), self.not_(self.is_null(value)))
@@ -766,6 +765,12 @@ class _Attempt(Glue):
             before = self.load(slot, typ=ptr)
             self.store(value, slot)
             self.store(before, self.word(self.wrapped, n))  # to be released when all variables have their values
+        with self.if_then(self.and_(self.not_(self.is_null(variable)), self.is_null(value))):
+            tensor = self.get(variable, self.shared("variable.value", i64))
+            number = self.at(tensor, self.shared("tensor.id", i64))
+            known = self.load(number, typ=ptr)
+            self.store(ptr(None), number)
+            self.release(known)
 
     def ends(self) -> None:
         """`leave` before anything was taken; `fail` with an error set; `undo` gives back what was taken."""

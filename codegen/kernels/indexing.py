@@ -1,8 +1,9 @@
 """Loop nests that read or write at places given as data: gather, scatter, coordinates, where a condition holds.
 
-Every index is checked before it is used, and what is out of range is neither read nor written. Gathers split the rows
-of the result between threads. Scatters split the elements of a slice, and each thread goes through all updates in
-order: so an element gets its updates in one order, whatever the number of threads.
+What is out of range is neither read nor written. A gather checks its indices as it goes; those of a scatter are checked
+by a kernel before it, so that memory is not written at all where one is wrong. Gathers split the rows of the result
+between threads. Scatters split the elements of a slice, and each thread goes through all updates in order: so an
+element gets its updates in one order, whatever the number of threads.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar
 
-__all__ = ["gather_rows", "scatter_rows", "linear_index", "count_nonzero", "coordinates", "ramp", "OUT_OF_RANGE",
-           "BLOCK", "COMBINE", "checked", "detail", "bad_index", "bad_coordinates", "bad_bounds"]
+__all__ = ["gather_rows", "scatter_rows", "indices_within", "linear_index", "count_nonzero", "coordinates", "ramp",
+           "OUT_OF_RANGE", "BLOCK", "COMBINE", "checked", "detail", "bad_index", "bad_coordinates", "bad_bounds"]
 
 OUT_OF_RANGE = "an index is out of range"
 BLOCK = 4096  # elements that a thread looks at in one go when it searches for what is not zero
@@ -34,7 +35,7 @@ def _within(b: LoopBuilder, index: Scalar, size: Scalar) -> Scalar:
     return b.and_(b.ge(index, 0), b.lt(index, size))
 
 
-def gather_rows(unit: DType, index: DType, flat: bool, single: bool) -> Kernel:
+def gather_rows(unit: DType, index: DType, flat: bool, single: bool, known: bool = False) -> Kernel:
     """`out[g, j, :] = x[g, indices[g // outer, j], :]`, the range counting pairs (g, j).
 
     args: addresses of the result, of x and of the indices, all contiguous; then `outer`, and the sizes of axis 1 of x,
@@ -46,15 +47,17 @@ def gather_rows(unit: DType, index: DType, flat: bool, single: bool) -> Kernel:
         flat: there is one g.
         single: a row is one element. All indices of a run are checked before any is used then, so that neither loop
             waits for the other.
+        known: the indices have been checked by a kernel before, which has ended the run if one was wrong.
     """
-    b = LoopBuilder(f"gather {unit.short} {index.short}{' flat' * flat}{' single' * single}")
+    b = LoopBuilder(f"gather {unit.short} {index.short}{' flat' * flat}{' single' * single}{' known' * known}")
     out, x, indices = b.pointer("out", unit), b.pointer("x", unit), b.pointer("indices", index)
     outer, size, count, row = (b.integer() for _ in range(4))
 
     def copy(place: Scalar, origin: Scalar | int, at: Scalar) -> None:
         picked = b.cast(b.load(indices, at), dt.int64)
         ok = _within(b, picked, size)
-        b.check(b.or_(ok, b.eq(row, 0)), OUT_OF_RANGE)  # where there is nothing to be picked, no index is wrong
+        if not known:
+            b.check(b.or_(ok, b.eq(row, 0)), OUT_OF_RANGE)  # where there is nothing to be picked, no index is wrong
         with b.if_(ok):
             to, source = place * row, (picked + origin) * row
             with b.for_(0, row) as i:
@@ -67,7 +70,8 @@ def gather_rows(unit: DType, index: DType, flat: bool, single: bool) -> Kernel:
                 copy(begin + j, origin, first + j)
             return
         ok = _all_within(b, indices, first + lo, first + hi, size)
-        b.check(ok, OUT_OF_RANGE)
+        if not known:
+            b.check(ok, OUT_OF_RANGE)
         with b.if_(ok), b.for_(lo, hi) as j:
             b.store(out, begin + j, b.load(x, b.cast(b.load(indices, first + j), dt.int64) + origin))
 
@@ -92,6 +96,18 @@ def _all_within(b: LoopBuilder, indices: Pointer, start: Scalar, stop: Scalar, s
     return b.or_(b.le(stop, start), b.lt(b.cast(largest.get(), dt.uint64), b.cast(size, dt.uint64)))
 
 
+def indices_within(index: DType) -> Kernel:
+    """Reports indices that are not at least 0 and below a size; the range counts them.
+
+    args: the address of the indices; the size; how many elements each names, of which there may be none: then no index
+    is wrong.
+    """
+    b = LoopBuilder(f"indices within {index.short}")
+    indices, size, row = b.pointer("indices", index), b.integer(), b.integer()
+    b.check(b.or_(_all_within(b, indices, b.start, b.stop, size), b.eq(row, 0)), OUT_OF_RANGE)
+    return b.finish()
+
+
 COMBINE = {
     "update": lambda b, old, new: new,
     "add": lambda b, old, new: b.add(old, new),
@@ -104,7 +120,8 @@ COMBINE = {
 def scatter_rows(dtype: DType, index: DType, mode: str) -> Kernel:
     """`out[g, indices[g // outer, j], :]` joined with `updates[g, j, :]` for every j in order.
 
-    The range counts elements of `out[:, 0, :]`.
+    The range counts elements of `out[:, 0, :]`. Indices have been checked before (`indices_within`, `linear_index`);
+    what a wrong one names is not touched.
 
     args: addresses of the result, of the updates and of the indices, all contiguous; then `outer`, and the sizes of
     axis 1 of the result, of axis 1 of the updates, and of a row.
@@ -123,7 +140,7 @@ def scatter_rows(dtype: DType, index: DType, mode: str) -> Kernel:
         first = b.idiv(group, outer) * count
         with b.for_(0, count) as j:
             picked = b.cast(b.load(indices, first + j), dt.int64)
-            with b.if_(checked(b, picked, size)):
+            with b.if_(_within(b, picked, size)):
                 to, source = (group * size + picked) * row, (group * count + j) * row
                 with b.for_(lo, hi) as i:
                     new = b.load(updates, source + i)

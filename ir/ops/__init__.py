@@ -10,8 +10,8 @@ from ..op import REGISTRY, Op
 
 _FAMILIES = ("arithmetic", "comparison", "math", "activations", "complex_parts", "bitwise", "casting", "reshaping",
              "slicing", "joining", "gathering", "creation", "reductions", "scans", "segments", "sorting", "random",
-             "fourier", "products", "linalg", "decompositions", "factorisations", "nn", "convolution", "pool",
-             "strings", "collective", "special")
+             "fourier", "products", "sparse", "linalg", "decompositions", "factorisations", "nn", "convolution",
+             "pool", "strings", "collective", "special")
 
 
 def __getattr__(name: str) -> Op:

@@ -1,6 +1,7 @@
 """Sorting and what rests on it: order, top k, distinct values, search in sorted rows.
 
-NumPy does the comparing: these are host ops. NaN sorts behind everything else, as in NumPy.
+NumPy does the comparing: these are host ops, but for `first_equal`, which compiled training steps run. NaN sorts behind
+everything else, as in NumPy.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..op import Op, primitive
 from ..spec import spec
 from ..types import AnyTensor, Cotangents, Spec
 
-__all__ = ["sort", "argsort", "top_k", "unique", "searchsorted", "invert_permutation"]
+__all__ = ["sort", "argsort", "top_k", "unique", "first_equal", "searchsorted", "invert_permutation"]
 
 _INDEX = frozenset({dt.int32, dt.int64})
 
@@ -217,6 +218,23 @@ def unique(x: AnyTensor, *, out_idx: DType = dt.int32) -> tuple[AnyTensor, AnyTe
         The values; for each element of `x` the index of its value; how often each value appears.
     Raises:
         ShapeError: `x` is no vector.
+    """
+
+
+def _first_infer(op: Op, x: Spec) -> Spec:
+    rules.require_dtype(op, (x,), 0, _INDEX)
+    rules.require_rank(op, (x,), 0, 1, 1)
+    return spec(x.dims, dt.int32)
+
+
+@primitive(infer=_first_infer, vjp=None, lower="equal", traits=("total",))
+def first_equal(x: AnyTensor) -> AnyTensor:
+    """For each number the place of the first that equals it.
+
+    Args:
+        x: int32 or int64 vector.
+    Returns:
+        int32 vector of the same size.
     """
 
 

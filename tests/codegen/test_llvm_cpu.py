@@ -20,7 +20,7 @@ from kernel_sample import ALL, VALUE_TYPES, assert_same, random
 from llvmlite import ir
 
 from twofold.codegen import llvm_cpu, llvm_module, llvm_ops, reduce, schedule
-from twofold.codegen.kernels import indexing, pool, scan, segment, softmax
+from twofold.codegen.kernels import equal, indexing, pool, scan, segment, softmax, sparse
 from twofold.codegen.kernels import random as draws
 from twofold.codegen.loop import Kernel, LoopBuilder
 from twofold.ir import dtypes as dt
@@ -232,7 +232,38 @@ def test_scatters(mode: str) -> None:
     kernel = indexing.scatter_rows(F32, dt.int64, mode)
     assert same(kernel, 2, 9, out, updates, indices, 1, 20, 30, 10)[0] == 0
     indices[7] = -1
-    assert same(kernel, 0, 10, out, updates, indices, 1, 20, 30, 10)[0] == 1
+    assert same(kernel, 0, 10, out, updates, indices, 1, 20, 30, 10)[0] == 0  # left out: a check comes before
+    check = indexing.indices_within(dt.int64)
+    assert [same(check, 0, stop, indices, 20, 10)[0] for stop in (7, 8)] == [0, 1]
+    assert same(check, 0, 8, indices, 20, 0)[0] == 0
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+def test_sparse_products(in_order: bool) -> None:
+    """Each range of rows by itself, against sums in the order of the elements."""
+    count, size, width = 5000, 7, 5
+    rows = np.random.default_rng(21).integers(0, size, count)
+    rows = np.sort(rows) if in_order else rows
+    columns = np.random.default_rng(22).integers(0, 20, count)
+    rng = np.random.default_rng(23)
+    elements, dense = (rng.normal(size=n).astype(np.float32) for n in (count, 100))
+    _, (flags, _) = same(sparse.ordered(dt.int64), 0, 2, zeros(dt.int64, 2), rows, count)
+    assert flags.all() == in_order
+    want = np.zeros((size, width), np.float32)
+    for row, column, element in zip(rows, columns, elements, strict=True):
+        want[row] += element * dense.reshape(20, width)[column]
+    for start, stop in ((0, 7), (2, 3), (5, 7)):
+        _, (out, *_) = same(sparse.product(F32, dt.int64), start, stop, zeros(F32, size, width), flags, rows, columns,
+                            elements, dense, count, 2, 20, width)
+        assert np.array_equal(out[start:stop], want[start:stop]) and not out[:start].any() and not out[stop:].any()
+
+
+def test_places_of_equal_numbers() -> None:
+    x = np.random.default_rng(25).integers(-20, 20, 300)
+    want = [x.tolist().index(number) for number in x.tolist()]
+    places = [same(equal.first(dt.int64), 0, 1, zeros(dt.int32, 300), zeros(dt.int32, 601), x, 300, 601)[1][0],
+              same(equal.first_by_elements(dt.int64), 0, 300, zeros(dt.int32, 300), x)[1][0]]
+    assert all(first.tolist() == want for first in places)
 
 
 def test_places_that_are_not_zero() -> None:

@@ -320,7 +320,7 @@ of classes).
   7: %19 = softmax f32(%19, %17; 10) over 32 x 160
   8: %20 = multiply_carry(%19) over 320 x 1
   9: %21 = copy() over 32 x 1
-  10: %20 = scatter add f32 i32(%20, %21, %1; 1, 10, 1, 1) over 32 x 1, checks an index is out of range
+  10: %20 = scatter add f32 i32(%20, %21, %1; 1, 10, 1, 1) over 32 x 1
   11: %22 = reduce_sum(%20) over 1 x 81
   12: %23 = gemm/float32/tall(%20, %6; 1, 32, 64, 10, 64, 10, 1, 1, 10, 36, 64, 0) over 1 x 1280
   13: %24 = gemm/float32/tall(%16, %20; 0, 64, 10, 32, 10, 1, 64, 10, 1, 66, 16, 0) over 1 x 1280

@@ -69,3 +69,44 @@ def test_parts_of_batches_are_set():
     assert v.numpy().tolist() == [[1.0, 9.0], [8.0, 4.0], [5.0, 7.0]]
     v.batch_scatter_update(Slices(tf.constant([[0.0, 0.0]]), tf.constant([2])))  # without batches: rows
     assert v.numpy().tolist() == [[1.0, 9.0], [8.0, 4.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_nothing_has_changed_where_an_index_is_wrong(compiled):
+    v, w = tf.Variable(BASE), tf.Variable(BASE)
+
+    def change(places, others):
+        v.scatter_add(Slices(tf.ones([2, 2]), places))
+        w.scatter_sub(Slices(tf.ones([2, 2]), others))
+    run = tf.function(change, fallback=False) if compiled else change
+    run(tf.constant([2, 2]), tf.constant([0, 1]))
+    before = v.numpy()
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[1\] = \[3\] does not index into shape \[3\]"):
+        run(tf.constant([2, 2] if compiled else [0, 3]), tf.constant([0, 3]))
+    assert np.array_equal(v, before) and np.array_equal(w, expected("sub", [[1, 1], [1, 1]], [0, 1]))
+
+
+def place(v):
+    return np.asarray(v).__array_interface__["data"][0]
+
+
+def test_rows_are_changed_where_they_lie_also_after_a_tape_has_read_the_variable():
+    v = tf.Variable(np.ones((300, 300), np.float32))
+
+    @tf.function(fallback=False)
+    def change(rows, places):
+        v.scatter_sub(Slices(rows, places))
+    rows, places = tf.ones([2, 300]), tf.constant([7, 7])
+    change(rows, places)
+    before = place(v)
+    with tf.GradientTape(persistent=True) as tape:
+        first = tf.reduce_sum(v)  # which needs no elements for its gradient
+    change(rows, places)
+    assert place(v) == before
+    with tape:
+        second = tf.reduce_sum(v * 3.0)
+    assert float(first) == 90000 - 600 and float(second) == 3 * (90000 - 1200)
+    assert (tape.gradient(first, v).numpy() == 1).all() and (tape.gradient(second, v).numpy() == 3).all()
+    kept = v.value()
+    change(rows, places)
+    assert kept.numpy()[7, 0] == -3 and v.numpy()[7, 0] == -5 and place(v) != before

@@ -92,6 +92,14 @@ def test_memory_of_steps_is_measured(tmp_path):
     assert row["twofold"]["bytes"] > 1 << 20  # the first convolution's result alone is 3 MiB
 
 
+def test_what_touches_few_of_many_is_measured(tmp_path):
+    command = [sys.executable, ROOT / "benchmarks" / "runner.py", "sparse", "--rounds", "1", "--out", tmp_path,
+               "--peers", "twofold"]
+    done = run(command)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(json.loads((tmp_path / "sparse.json").read_text())["median"]) == 4
+
+
 def test_figures_are_kept_by_processor(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "RESULTS", tmp_path / "results")
 

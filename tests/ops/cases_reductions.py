@@ -226,6 +226,22 @@ def segmented():
                ulps=4, atol=8, dtypes_per_operand=[None, dt.int32], domain=[(-3, 3), sorted_ids], grad=(0,))
 
 
+def multiplied(rows, columns, values, dense, size):
+    matrix = np.zeros((size, len(dense)))
+    np.add.at(matrix, (rows, columns), values)
+    return matrix @ dense
+
+
+def sparse():
+    """Elements in the order of their rows, and in any order, also of more elements than a block has."""
+    for rows, shapes, size in ((sorted_ids, [[(7,), (7,), (7,), (5, 3)], [(0,), (0,), (0,), (2, 3)]], 6),
+                               (sorted_ids, [(4200,), (4200,), (4200,), (5, 1)], 5),
+                               (lambda rng, shape: all_ids(rng, shape) % 4, [(9,), (9,), (9,), (5, 40)], 4)):
+        yield Case("sparse_matmul", "ops.sparse_matmul", shapes, multiplied, kwargs={"size": size}, dtypes=WIDE, ulps=4,
+                   atol=2048, dtypes_per_operand=[dt.int64, dt.int64, None, None], grad=(2, 3) if size != 5 else False,
+                   domain=[rows, sorted_ids, (-3, 3), (-3, 3)])
+
+
 # -- bins ---------------------------------------------------------------------------------------------
 def counted(values, weights, minlength=0, maxlength=None, **kwargs):
     if values.ndim == 2:
@@ -260,7 +276,7 @@ def confused(labels, predictions, num_classes):
     return out
 
 
-CASES = [*reductions(), *places(), *scans(), *segmented(), *bins()]
+CASES = [*reductions(), *places(), *scans(), *segmented(), *sparse(), *bins()]
 
 
 def ones(*shape, dtype=tf.float32):
@@ -286,6 +302,8 @@ ERRORS = [
     Bad("segment_sum: negative", lambda: tf.math.segment_sum(ones(2), [-1, 0]), INVALID, match="negative"),
     Bad("segment_sum: size", lambda: tf.math.segment_sum(ones(2), [0, 0, 0]), INVALID, match="shape"),
     Bad("segment_max: float ids", lambda: tf.math.segment_max(ones(2), [0.0, 1.0]), TypeError, match="float32"),
+    Bad("sparse: column", lambda: tf.sparse.sparse_dense_matmul(
+        tf.SparseTensor([[0, 0], [1, 2]], [1.0, 1.0], [2, 2]), ones(2, 2)), INVALID, match="= 2 is not in"),
     Bad("unsorted: beyond", lambda: tf.math.unsorted_segment_sum(ones(2), [0, 3], 3), INVALID, match="num_segments"),
     Bad("unsorted: count", lambda: tf.math.unsorted_segment_sum(ones(2), [0, 1], -3), INVALID, match="-3"),
     Bad("bincount: negative", lambda: tf.math.bincount([1, -1]), INVALID, match="negative"),

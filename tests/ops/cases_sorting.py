@@ -59,6 +59,10 @@ def permutation(rng, shape):
     return rng.permutation(shape[0])
 
 
+def places_of_equals(x):
+    return np.array([x.tolist().index(number) for number in x.tolist()], np.int64)
+
+
 def sorting():
     for kwargs in ({}, {"axis": 0}, {"axis": 1, "direction": "DESCENDING"}):
         shapes = [[(3, 4, 5)], [(2, 0, 3)], [(1, 20)]]
@@ -74,6 +78,11 @@ def sorting():
     yield Case("unique", "unique", [[(12,)], [(0,)], [(1,)]], distinct, dtypes=ORDERED, domain=(-3, 3), grad=False)
     yield Case("unique", "unique", [(12,)], distinct, dtypes={dt.int32, dt.int64, dt.uint32}, domain=(0, 10**9),
                grad=False)
+    yield Case("first_equal", "ops.first_equal", [[(40,)], [(0,)], [(1,)]], places_of_equals,
+               dtypes={dt.int32, dt.int64}, domain=(-9, 9), grad=False, result=dt.int32)
+    yield Case("first_equal", "ops.first_equal", [(400,)], places_of_equals, dtypes=dt.int64,
+               domain=lambda rng, shape: rng.integers(-3, 3, shape) << rng.integers(0, 60, shape), grad=False,
+               result=dt.int32)
     yield Case("unique", "unique_with_counts", [[(30,)]], lambda x: distinct(x, True), dtypes=dt.INTEGER,
                domain=(-3, 3), grad=False)
     for side in ("left", "right"):

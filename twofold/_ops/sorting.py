@@ -13,7 +13,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError
 
-__all__ = ["sort", "argsort", "top_k", "in_top_k", "unique", "unique_with_counts", "searchsorted",
+__all__ = ["sort", "argsort", "top_k", "in_top_k", "unique", "unique_with_counts", "first_equal", "searchsorted",
            "invert_permutation"]
 
 
@@ -242,3 +242,7 @@ def invert_permutation(x: Any, name: str | None = None) -> Any:
     """
     return ops.invert_permutation(x)
 
+
+def first_equal(x: Any) -> Any:
+    """For each number of an integer vector the place of the first that equals it, as int32."""
+    return ops.first_equal(x)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import one_size, public
 from twofold._front.dispatch import dispatch_for_unary_elementwise_apis, implements
+from twofold.ir import ops
 
 from .sparse_tensor import SparseTensor, is_sparse, like, linear, sparse_of
 
@@ -577,9 +578,10 @@ def sparse_dense_matmul(sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: b
     _check(tf.equal(inner, tf.shape(dense, tf.int64)[0]), "Cannot multiply A and B because inner dimension does not "
                                                           "match")
     size = st.shape[1 if adjoint_a else 0] if st.shape.rank is not None else None
-    product = tf.math.unsorted_segment_sum(tf.gather(dense, columns) * values[:, None], rows,
-                                           outer if size is None else size)
-    return product
+    size = outer if size is None else size
+    if dense.dtype in (tf.float32, tf.float64):
+        return ops.sparse_matmul(rows, columns, values, dense, size=one_size(size, "dense_shape"))
+    return tf.math.unsorted_segment_sum(tf.gather(dense, columns) * values[:, None], rows, size)
 
 
 @public

@@ -56,6 +56,14 @@ def unique(w: Writer, node: g.Node, x: Ref, *, out_idx: DType) -> tuple[Ref, Ref
     return w.cast(values, x.dtype), w.cast(inverse, out_idx), w.cast(counts, out_idx)
 
 
+@meaning("first_equal")
+def first_equal(w: Writer, node: g.Node, x: Ref) -> Ref:
+    """`Unique` tells where each number is first, and which number is where."""
+    given = w.cast(x, dt.int64)
+    _, first, inverse = w.several("Unique", [given], [None, dt.int64, dt.int64], sorted=0)
+    return w.cast(w.op("Gather", first, inverse, axis=0), dt.int32)
+
+
 @meaning("searchsorted")
 def searchsorted(w: Writer, node: g.Node, rows: Ref, values: Ref, *, side: str, out_type: DType) -> Ref:
     """How many elements of the row come before each value."""

@@ -65,6 +65,16 @@ def unsorted(w: Writer, node: g.Node, data: Ref, ids: Ref, *, num_segments: DimL
     return _segments(w, node, data, ids, w.size(num_segments), empty)
 
 
+@meaning("sparse_matmul")
+def sparse_matmul(w: Writer, node: g.Node, rows: Ref, columns: Ref, values: Ref, dense: Ref, *, size: DimLike) -> Ref:
+    """Rows of the dense matrix, times the elements, added up by row."""
+    products = w.op("Mul", w.op("Gather", dense, columns, axis=0), w.op("Unsqueeze", values, w.ints([1])))
+    shape = w.shape(node.outputs[0].dims)
+    begin = w.op("Expand", w.constant(0, values.dtype), shape)
+    into = Target(shape, [w.size(size)], node.outputs[0].dims[1])
+    return combined(w, begin, into, w.cast(rows, dt.int64), products, "add")
+
+
 @meaning("segment_sum", "segment_prod", "segment_max", "segment_min")
 def in_order(w: Writer, node: g.Node, data: Ref, ids: Ref) -> Ref:
     """As many segments as the last id says; 0, or 1 for products, where one has no rows."""

@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import abc
-import collections.abc
 import typing
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from twofold._front.namespace import publish
-from twofold.eager.tensor import Tensor
-from twofold.eager.variable import Variable
-from twofold.tracer.concrete import ConcreteFunction
-from twofold.tracer.function import Function
-from twofold.tracer.function_type import FunctionType, InferenceFunction
 
 __all__ = ["AtomicFunction", "Callable", "ConcreteFunction", "FunctionType", "GenericFunction", "PolymorphicFunction",
            "SupportsTracingProtocol", "TensorLike", "TraceType"]
-
-#: a `tf.function`, which traces for each kind of arguments
-PolymorphicFunction = GenericFunction = Function
-#: what functions are called as
-Callable = collections.abc.Callable
-#: the graph of a concrete function as a function of flat tensors
-AtomicFunction = InferenceFunction
-#: what `tf.convert_to_tensor` takes
-TensorLike = Tensor | Variable | np.ndarray | np.generic | int | float | complex | str | bytes | bool | list | tuple
-
 
 @typing.runtime_checkable
 class SupportsTracingProtocol(typing.Protocol):
@@ -81,6 +63,42 @@ class TraceType(abc.ABC):
     @abc.abstractmethod
     def __eq__(self, other: object) -> bool:
         """Whether one trace serves both."""
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from twofold.tracer.concrete import ConcreteFunction
+    from twofold.tracer.function import Function as GenericFunction
+    from twofold.tracer.function import Function as PolymorphicFunction
+    from twofold.tracer.function_type import FunctionType
+    from twofold.tracer.function_type import InferenceFunction as AtomicFunction
+
+    TensorLike = Any
+
+# Names of classes that `import twofold` does not load: where they are.
+_ELSEWHERE = {
+    "AtomicFunction": ("twofold.tracer.function_type", "InferenceFunction"),
+    "Callable": ("collections.abc", "Callable"),
+    "ConcreteFunction": ("twofold.tracer.concrete", "ConcreteFunction"),
+    "FunctionType": ("twofold.tracer.function_type", "FunctionType"),
+    "GenericFunction": ("twofold.tracer.function", "Function"),
+    "PolymorphicFunction": ("twofold.tracer.function", "Function"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+    if name in _ELSEWHERE:
+        module, own = _ELSEWHERE[name]
+        return getattr(importlib.import_module(module), own)
+    if name == "TensorLike":  # what `tf.convert_to_tensor` takes
+        import numpy as np
+
+        import twofold as tf
+        return (tf.Tensor | tf.Variable | np.ndarray | np.generic | int | float | complex | str | bytes | bool | list
+                | tuple)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 publish(__name__)

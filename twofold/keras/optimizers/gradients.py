@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._ops.sorting import first_equal
 
 from ..scalars import number
 
@@ -77,11 +78,8 @@ def clip_by_global_norm(grads: Sequence[Any], norm: float) -> list[Any]:
 
 
 def summed_rows(gradient: tf.IndexedSlices, dtype: tf.DType) -> tuple[Any, Any]:
-    """The rows that a gradient has slices for, each once and in order, and the sums of their slices."""
-    order = tf.argsort(gradient.indices, stable=True)
-    ordered = tf.gather(gradient.indices, order)
-    first = tf.concat([tf.ones_like(ordered[:1], tf.bool), tf.not_equal(ordered[1:], ordered[:-1])], 0)
-    rows = tf.boolean_mask(ordered, first)
-    sums = tf.math.unsorted_segment_sum(tf.gather(tf.cast(gradient.values, dtype), order),
-                                        tf.cumsum(tf.cast(first, tf.int32)) - 1, tf.shape(rows)[0])
-    return rows, sums
+    """The rows that a gradient has slices for, and the sum of the slices of each row where it comes first; where it
+    comes again there are zeros, so that each sum counts once."""
+    rows = gradient.indices
+    first = first_equal(rows)
+    return rows, tf.math.unsorted_segment_sum(tf.cast(gradient.values, dtype), first, tf.shape(rows)[0])
