@@ -12,6 +12,19 @@ from twofold._front.namespace import publish
 __all__ = ["AtomicFunction", "Callable", "ConcreteFunction", "FunctionType", "GenericFunction", "PolymorphicFunction",
            "SupportsTracingProtocol", "TensorLike", "TraceType"]
 
+class Callable(abc.ABC):  # noqa: B024 - a question about classes, by `__subclasshook__`
+    """What is called with tensors and has traces: a `tf.function`, and one trace of it.
+
+    >>> import twofold as tf
+    >>> isinstance(tf.function(lambda x: x), tf.types.experimental.Callable)
+    True
+    """
+
+    @classmethod
+    def __subclasshook__(cls, other: type) -> bool:
+        return other.__module__.startswith("twofold.tracer.") and callable(other) and "__call__" in vars(other)
+
+
 @typing.runtime_checkable
 class SupportsTracingProtocol(typing.Protocol):
     """Objects that say themselves what a trace depends on; see `TraceType`."""
@@ -66,8 +79,6 @@ class TraceType(abc.ABC):
 
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from twofold.tracer.concrete import ConcreteFunction
     from twofold.tracer.function import Function as GenericFunction
     from twofold.tracer.function import Function as PolymorphicFunction
@@ -79,7 +90,6 @@ if TYPE_CHECKING:
 # Names of classes that `import twofold` does not load: where they are.
 _ELSEWHERE = {
     "AtomicFunction": ("twofold.tracer.function_type", "InferenceFunction"),
-    "Callable": ("collections.abc", "Callable"),
     "ConcreteFunction": ("twofold.tracer.concrete", "ConcreteFunction"),
     "FunctionType": ("twofold.tracer.function_type", "FunctionType"),
     "GenericFunction": ("twofold.tracer.function", "Function"),
