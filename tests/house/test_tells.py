@@ -31,7 +31,8 @@ def classes() -> Iterator[tuple[str, type]]:
 # whose errors are AttributeErrors, and values that conversions ask for, which name the tensor.
 UNTOLD = {"__array__", "__bool__", "__buffer__", "__deepcopy__", "__delattr__", "__dlpack__", "__eq__", "__exit__",
           "__float__", "__format__", "__getattr__", "__index__", "__init_subclass__", "__int__", "__iter__", "__len__",
-          "__get__", "__ne__", "__setattr__", "__setstate__", "__subclasshook__", "__tf_tensor__", "__tf_tracing_type__",
+          "__get__", "__ne__", "__setattr__", "__setstate__", "__subclasshook__", "__tf_tensor__",
+          "__tf_tracing_type__",
           "__with_trace_token__"}
 
 
