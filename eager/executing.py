@@ -183,10 +183,10 @@ class Host:
         return list(arrays) if self.backend.is_host else [self.backend.copy_from(a) for a in arrays]
 
     def on_device(self, tensors: Sequence[Tensor]) -> list[Any]:
-        """The memory of tensors, wherever that is, as memory of the backend; strings stay where they are."""
+        """The memory of tensors, wherever that is, as memory of the backend; dtypes of the host stay where they are."""
         if self.backend.is_host:
             return [t._array for t in tensors]
-        return [t._memory if t._memory.dtype.hasobject else self.backend.copy_to(t._memory) for t in tensors]
+        return [t._memory if t.dtype.stays_on_host else self.backend.copy_to(t._memory) for t in tensors]
 
     def op(self, node: g.Node, op: Op, arrays: list[np.ndarray], sizes: KnownSizes) -> Sequence[np.ndarray]:
         attrs = {k: resolve(v, sizes) for k, v in node.attrs.items()} if sizes else node.attrs

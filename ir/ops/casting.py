@@ -55,6 +55,7 @@ def _convert_small_rule(op: Op, x: Spec, *, dtype: DType) -> Spec:
 
 
 def _convert_small_host(x: np.ndarray, *, dtype: DType) -> np.ndarray:
+    x = np.asarray(x)  # of a GPU a copy on the host
     if dtype.is_integer or dtype.is_bool or dtype.is_complex:  # of which NumPy knows no casts
         x = x.astype(np.float32)
     if dtype.is_integer:

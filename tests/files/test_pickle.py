@@ -18,7 +18,7 @@ import pytest
 from house.tree import module_name, shipped_modules
 
 import twofold as tf
-from twofold.ir.errors import ChoiceNeeded, OpError, SymbolicOperand
+from twofold.ir.errors import ChoiceNeeded, CompositeOperand, OpError, SymbolicOperand
 
 # The ways to copy, and whether what a copy holds is its own, too.
 WAYS: dict[str, Callable[[Any], Any]] = {
@@ -63,6 +63,10 @@ def test_each_exception_is_what_it_was() -> None:
         elif cls is ChoiceNeeded:
             made = pickle.loads(pickle.dumps(ChoiceNeeded(tf.constant(1), None, "axis")))
             assert type(made) is SymbolicOperand and "axis must be known" in str(made)
+            continue
+        elif cls is CompositeOperand:
+            made = pickle.loads(pickle.dumps(CompositeOperand("a value")))
+            assert type(made) is SymbolicOperand and "cannot be an operand here" in str(made)
             continue
         elif cls is NodeError:
             made = pickle.loads(pickle.dumps(NodeError("a node", ValueError("what is wrong"))))

@@ -141,7 +141,7 @@ def test_networkx_has_data_and_order():
     assert nx.is_directed_acyclic_graph(network)
     numbers = [n for n in network if isinstance(n, int)]
     assert [network.nodes[n]["op"] for n in numbers] == [node.op.name for node in graph.nodes]
-    draws = [n for n in numbers if network.nodes[n]["op"] == "random_state"]
+    draws = [n for n in numbers if network.nodes[n]["op"] in ("random_state", "random_op_state")]
     assert len(draws) == 2 and network.edges[draws[0], draws[1]]["kind"] == "effect"
     operands = sum(len(d["values"]) for _, _, d in network.edges(data=True))
     assert operands == sum(len(node.inputs) for node in graph.nodes) + len(graph.outputs)
