@@ -3,7 +3,7 @@
 Matrices lie in the last two axes and the axes before them are a batch. Contractions by name are in
 `_ops/linalg_einsum.py`, norms in `_ops/linalg_norms.py`, diagonals in `_ops/linalg_diag.py`, triangular factors and few
 diagonals in `_ops/linalg_factors.py`; the ops themselves in `ir/ops/products.py`, `ir/ops/linalg.py`,
-`ir/ops/decompositions.py` and `ir/ops/factorisations.py`.
+`ir/ops/decompositions.py` and `ir/ops/factorisations.py`. Linear operators are in `_linear/`.
 """
 
 from __future__ import annotations
@@ -38,12 +38,32 @@ from twofold.ir import dtypes as dt
 from twofold.ir import grad, matrices, ops
 from twofold.ir.errors import InvalidArgumentError, op_error
 
+#: the classes of operators, which are loaded when they are first asked for, by their modules in `_linear/`
+_OPERATORS = {
+    "LinearOperator": "base", "LinearOperatorAdjoint": "combined", "LinearOperatorBlockDiag": "blocks",
+    "LinearOperatorBlockLowerTriangular": "blocks",
+    "LinearOperatorCirculant": "circulants", "LinearOperatorCirculant2D": "circulants",
+    "LinearOperatorCirculant3D": "circulants", "LinearOperatorComposition": "combined",
+    "LinearOperatorDiag": "matrices", "LinearOperatorFullMatrix": "matrices", "LinearOperatorHouseholder": "matrices",
+    "LinearOperatorIdentity": "identities", "LinearOperatorInversion": "combined", "LinearOperatorKronecker": "blocks",
+    "LinearOperatorLowRankUpdate": "updates", "LinearOperatorLowerTriangular": "matrices",
+    "LinearOperatorPermutation": "patterns", "LinearOperatorScaledIdentity": "identities",
+    "LinearOperatorToeplitz": "patterns", "LinearOperatorTridiag": "patterns", "LinearOperatorZeros": "identities"}
+
 __all__ = ["adjoint", "band_part", "banded_triangular_solve", "cholesky", "cholesky_solve", "cross", "det", "diag",
            "diag_part", "eig", "eigh", "eigh_tridiagonal", "eigvals", "eigvalsh", "einsum", "experimental", "expm",
            "eye", "global_norm", "inv", "l2_normalize", "logdet", "logm", "lstsq", "lu", "lu_matrix_inverse",
            "lu_reconstruct", "lu_solve", "matmul", "matrix_rank", "matrix_transpose", "matvec", "norm", "normalize",
            "pinv", "qr", "set_diag", "slogdet", "solve", "sqrtm", "svd", "tensor_diag", "tensor_diag_part", "tensordot",
-           "trace", "triangular_solve", "tridiagonal_matmul", "tridiagonal_solve"]
+           "trace", "triangular_solve", "tridiagonal_matmul", "tridiagonal_solve", *_OPERATORS]
+
+
+def __getattr__(name: str) -> Any:
+    module = _OPERATORS.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+    return getattr(import_module(f"twofold._linear.{module}"), name)
 
 
 # -- products and transposes ------------------------------------------------------------------------------
