@@ -64,6 +64,7 @@ def page() -> str:
 # -- coverage -----------------------------------------------------------------------------------------------------
 COVERAGE = Path(__file__).with_name("coverage.md")
 NAMES = Path(__file__).parents[1] / "tests" / "names" / "names.json"
+RAW_OPS = NAMES.with_name("raw_ops.json")
 
 _COVERAGE_HEAD = """\
 # TensorFlow's names
@@ -74,6 +75,9 @@ name is there. *Refused*: asking for it raises an AttributeError that says why, 
 (`twofold/_front/refusals.py`). *Missing*: neither.
 
 **{here} are here, {refused} are refused, {missing} are missing: {share:.1f} % are here or refused.**
+
+`tf.raw_ops`: {raw} of {raw_count}, with TensorFlow's arguments; of the others some are functions of `tf` without a raw
+op here, and most belong to what is refused.
 """
 
 
@@ -98,7 +102,8 @@ def coverage_page() -> str:
     totals = collections.Counter(kinds.values())
     parts = [_COVERAGE_HEAD.format(
         version=recorded["tensorflow"], count=len(kinds), here=totals["here"], refused=totals["refused"],
-        missing=totals["missing"], share=100 * (totals["here"] + totals["refused"]) / len(kinds))]
+        missing=totals["missing"], share=100 * (totals["here"] + totals["refused"]) / len(kinds),
+        raw=len(twofold.raw_ops.__all__), raw_count=len(json.loads(RAW_OPS.read_text())["ops"]))]
     modules: dict[str, collections.Counter[str]] = {}
     for name, kind in kinds.items():
         modules.setdefault(name.rpartition(".")[0], collections.Counter())[kind] += 1

@@ -33,9 +33,9 @@ from . import random as streams
 from . import tracebacks
 from .native_layout import PythonFunction
 
-__all__ = ["leave", "for_the_user", "OPERATORS"]
+__all__ = ["leave", "for_the_user", "filter_tracebacks", "filters_tracebacks", "OPERATORS"]
 
-FULL = os.environ.get("TWOFOLD_TRACEBACK", "").lower() == "full"
+FULL = os.environ.get("TWOFOLD_TRACEBACK", "").lower() == "full"  # `filter_tracebacks` changes it
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _PLAIN = (TypeError, ValueError, IndexError)  # of Python's own: what is raised for arguments
 # What statements raise that were given what they cannot work on, and what comes out instead.
@@ -52,6 +52,17 @@ _for_users: set[CodeType] = set()  # of our functions that make calls which the 
 # What is said of a compiled function that is called, in TensorFlow's words; not what is said of tracing in general.
 _OF_FUNCTIONS = r"\btf\.function\b(?! (traces|takes)\b)"
 _DEEP = 200  # frames of the library above each other, where a recursion was its own
+
+
+def filter_tracebacks(on: bool) -> None:
+    """Have tracebacks show the user's frames only, or all frames."""
+    global FULL
+    FULL = not on
+
+
+def filters_tracebacks() -> bool:
+    """Whether tracebacks show the user's frames only."""
+    return not FULL
 
 
 def leave(error: BaseException, door: PythonFunction, since: int = -1, caller: FrameType | None = None

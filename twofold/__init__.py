@@ -284,7 +284,7 @@ from .version import __version__
 
 #: sub-packages that are imported when they are first asked for, so that `import twofold` stays quick
 _ON_FIRST_USE = frozenset({"array_api", "audio", "compat", "contrib", "data", "distribute", "experimental", "export",
-                           "image", "io", "keras", "lookup", "losses", "profiler", "quantization", "ragged",
+                           "image", "io", "keras", "lookup", "losses", "profiler", "quantization", "ragged", "raw_ops",
                            "saved_model", "sets", "sparse", "strings", "summary", "train"})
 #: classes of values that are made of tensors, likewise
 _COMPOSITES = {"RaggedTensor": ("ragged", "_ragged.ragged_tensor"), "RaggedTensorSpec": (
@@ -317,6 +317,7 @@ if _TYPE_CHECKING:
     from . import profiler as profiler
     from . import quantization as quantization
     from . import ragged as ragged
+    from . import raw_ops as raw_ops
     from . import saved_model as saved_model
     from . import sets as sets
     from . import sparse as sparse

@@ -17,18 +17,50 @@ from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.dims import Dim, decide_eq
 from twofold.ir.errors import user_line
-from twofold.runtime import devices
+from twofold.runtime import devices, leaving
 from twofold.tracer.checks import check, disable_numerics, enable_numerics
 
 __all__ = ["Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",
            "assert_less", "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative",
            "assert_non_positive", "assert_none_equal", "assert_positive", "assert_proper_iterable", "assert_rank",
            "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype", "assert_scalar", "assert_shapes",
-           "assert_type", "check_numerics", "disable_check_numerics", "enable_check_numerics", "is_numeric_tensor",
-           "get_log_device_placement", "set_log_device_placement"]
+           "assert_type", "check_numerics", "disable_check_numerics", "disable_traceback_filtering",
+           "enable_check_numerics", "enable_traceback_filtering", "get_log_device_placement", "is_numeric_tensor",
+           "is_traceback_filtering_enabled", "set_log_device_placement"]
 
 set_log_device_placement = public(devices.log_placement)
 get_log_device_placement = public(devices.logs_placement)
+
+
+@public
+def enable_traceback_filtering() -> None:
+    """Have tracebacks show the user's frames only, as they do by default (see `TWOFOLD_TRACEBACK`).
+
+    >>> import twofold as tf
+    >>> tf.debugging.enable_traceback_filtering()
+    >>> tf.debugging.is_traceback_filtering_enabled()
+    True
+    """
+    leaving.filter_tracebacks(True)
+
+
+@public
+def disable_traceback_filtering() -> None:
+    """Have tracebacks show the library's frames, too.
+
+    >>> import twofold as tf
+    >>> tf.debugging.disable_traceback_filtering()
+    >>> tf.debugging.is_traceback_filtering_enabled()
+    False
+    >>> tf.debugging.enable_traceback_filtering()
+    """
+    leaving.filter_tracebacks(False)
+
+
+@public
+def is_traceback_filtering_enabled() -> bool:
+    """Whether tracebacks show the user's frames only."""
+    return leaving.filters_tracebacks()
 
 
 @public

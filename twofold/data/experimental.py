@@ -10,7 +10,7 @@ from typing import Any
 
 import twofold as tf
 from twofold._front import iteration as engine
-from twofold._front.api import listed
+from twofold._front.api import listed, one_int
 from twofold._front.namespace import publish
 from twofold.lookup._datasets import DatasetInitializer, index_table_from_dataset, table_from_dataset
 
@@ -29,13 +29,14 @@ from .iterator import Optional
 from .options import AutotuneOptions, DistributeOptions, OptimizationOptions, ThreadingOptions
 
 __all__ = ["AUTOTUNE", "AutoShardPolicy", "AutotuneOptions", "Counter", "CsvDataset", "DatasetInitializer",
-           "DistributeOptions", "INFINITE_CARDINALITY", "OptimizationOptions", "Optional", "RandomDataset",
-           "SHARD_HINT", "ThreadingOptions", "UNKNOWN_CARDINALITY", "assert_cardinality", "bucket_by_sequence_length",
-           "cardinality", "choose_from_datasets", "copy_to_device", "enumerate_dataset", "get_next_as_optional",
-           "get_single_element", "get_structure", "group_by_window", "ignore_errors", "index_table_from_dataset",
-           "make_csv_dataset", "map_and_batch", "parallel_interleave", "prefetch_to_device", "rejection_resample",
-           "sample_from_datasets", "scan", "shuffle_and_repeat", "table_from_dataset", "take_while", "unbatch",
-           "unique"]
+           "DistributeOptions", "INFINITE_CARDINALITY", "OptimizationOptions", "Optional", "RandomDataset", "Reducer",
+           "SHARD_HINT", "ThreadingOptions", "UNKNOWN_CARDINALITY", "assert_cardinality", "at",
+           "bucket_by_sequence_length", "cardinality", "choose_from_datasets", "copy_to_device",
+           "dense_to_ragged_batch", "enumerate_dataset", "from_list", "get_next_as_optional", "get_single_element",
+           "get_structure", "group_by_reducer", "group_by_window", "ignore_errors", "index_table_from_dataset",
+           "load", "make_csv_dataset", "map_and_batch", "pad_to_cardinality", "parallel_interleave",
+           "prefetch_to_device", "rejection_resample", "sample_from_datasets", "save", "scan", "shuffle_and_repeat",
+           "table_from_dataset", "take_while", "unbatch", "unique"]
 
 
 @engine.guarded
@@ -290,6 +291,141 @@ take_while = _applied("take_while")
 unbatch = _applied("unbatch")
 unique = _applied("unique")
 sample_from_datasets = Dataset.sample_from_datasets
+load = Dataset.load
+
+
+@engine.public
+def save(dataset: Any, path: Any, compression: str | None = None, shard_func: Any = None,
+         checkpoint_args: Any = None) -> None:
+    """`dataset.save(path, ...)`.
+
+    Args:
+        dataset: what is saved.
+        path, compression, shard_func, checkpoint_args: as there.
+    """
+    dataset.save(path, compression, shard_func, checkpoint_args)
+
+
+@engine.public
+def dense_to_ragged_batch(batch_size: Any, drop_remainder: bool = False,
+                          row_splits_dtype: Any = tf.int64) -> Callable[[Any], Any]:
+    """For `Dataset.apply`: `Dataset.ragged_batch` with the same arguments."""
+    return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
+
+
+@engine.public
+def at(dataset: Any, index: Any) -> Any:
+    """The element at a place, for which those before it are gone through.
+
+    Args:
+        dataset: the dataset.
+        index: from 0.
+    Raises:
+        tf.errors.OutOfRangeError: there is none.
+
+    >>> import twofold as tf
+    >>> int(tf.data.experimental.at(tf.data.Dataset.range(5), 2))
+    2
+    """
+    place = one_int(index, "index")
+    if place >= 0:
+        for element in dataset.skip(place).take(1):
+            return element
+    raise tf.errors.OutOfRangeError(None, None, f"There is no element {place} in the dataset.")
+
+
+@engine.public
+def from_list(elements: Any, name: str | None = None) -> Any:
+    """A dataset of the elements of a list.
+
+    Args:
+        elements: tensors, or tuples and dicts of them, all of one structure, dtypes and shapes.
+        name: has no effect.
+    Raises:
+        ValueError: it is no list, or an empty one.
+
+    >>> import twofold as tf
+    >>> data = tf.data.experimental.from_list([(1, "a"), (2, "b")])
+    >>> [(int(n), text) for n, text in data.as_numpy_iterator()]
+    [(1, b'a'), (2, b'b')]
+    """
+    if not isinstance(elements, list) or not elements:
+        raise ValueError(f"from_list takes a list of one element or more, got {elements!r}.")
+    return Dataset.from_tensor_slices(_stacked(elements))
+
+
+def _stacked(elements: list[Any]) -> Any:
+    """Elements of one structure, each of their tensors in one."""
+    first = elements[0]
+    if isinstance(first, dict):
+        return {key: _stacked([element[key] for element in elements]) for key in first}
+    if isinstance(first, tuple):
+        parts = [_stacked(list(column)) for column in zip(*elements, strict=True)]
+        return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
+    return tf.stack(elements)
+
+
+class Reducer:
+    """What `group_by_reducer` does with the elements of a key.
+
+    Args:
+        init_func: of a key; gives the first state.
+        reduce_func: of a state and an element; gives the next state.
+        finalize_func: of the last state; gives the element.
+    """
+
+    def __init__(self, init_func: Callable[[Any], Any], reduce_func: Callable[[Any, Any], Any],
+                 finalize_func: Callable[..., Any]) -> None:
+        self.init_func, self.reduce_func, self.finalize_func = init_func, reduce_func, finalize_func
+
+
+@engine.public
+def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Callable[[Any], Any]:
+    """For `Dataset.apply`: an element for each key, by rising keys, made of the elements of that key.
+
+    The elements are held until the dataset's end.
+
+    Args:
+        key_func: of an element; gives an integer scalar, the key.
+        reducer: what becomes of the elements.
+
+    >>> import twofold as tf
+    >>> sums = tf.data.experimental.Reducer(lambda key: tf.constant(0, tf.int64), lambda sum, x: sum + x, lambda x: x)
+    >>> data = tf.data.Dataset.range(7).apply(tf.data.experimental.group_by_reducer(lambda x: x % 3, sums))
+    >>> [int(x) for x in data]
+    [9, 5, 7]
+    """
+    def of_group(key: Any, group: Any) -> Any:
+        return Dataset.from_tensors(group.reduce(reducer.init_func(key), reducer.reduce_func))
+    return lambda dataset: dataset.group_by_window(key_func, of_group, tf.int64.max).map(reducer.finalize_func)
+
+
+@engine.public
+def pad_to_cardinality(cardinality: Any, mask_key: str = "valid") -> Callable[[Any], Any]:
+    """For `Dataset.apply`: elements of zeros at the end, until there is a number of them.
+
+    Args:
+        cardinality: that number.
+        mask_key: the key in each element of whether it is one of the dataset's own.
+    Raises:
+        ValueError: (when applied) elements are no dicts, or how many there are is not known, or is more.
+
+    >>> import twofold as tf
+    >>> data = tf.data.Dataset.from_tensor_slices({"a": [1, 2]}).apply(tf.data.experimental.pad_to_cardinality(3))
+    >>> [(int(x["a"]), bool(x["valid"])) for x in data]
+    [(1, True), (2, True), (0, False)]
+    """
+    def apply(dataset: Any) -> Any:
+        wanted, count, spec = one_int(cardinality, "cardinality"), int(dataset.cardinality()), dataset.element_spec
+        if not isinstance(spec, dict):
+            raise ValueError(f"pad_to_cardinality takes a dataset of dicts; its elements are {spec!r}.")
+        if not 0 <= count <= wanted:
+            raise ValueError(f"pad_to_cardinality takes a dataset of {wanted} elements at most; "
+                             + (f"it has {count}." if count >= 0 else "how many it has is not known."))
+        zeros = tf.nest.map_structure(lambda part: tf.zeros(part.shape, part.dtype), spec)
+        padding = Dataset.from_tensors({**zeros, mask_key: False}).repeat(wanted - count)
+        return dataset.map(lambda element: {**element, mask_key: True}).concatenate(padding)
+    return apply
 
 
 @engine.public

@@ -53,6 +53,7 @@ _WHERE = {
     "random": "",
     "regularizers": "",
     "saving": "",
+    "tree": "",
     "utils": "",
 }
 

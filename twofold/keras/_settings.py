@@ -5,14 +5,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import warnings
+from typing import Any, TypeVar
 
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import one_int, public
 
-__all__ = ["epsilon", "floatx", "image_data_format", "set_epsilon", "set_floatx", "set_image_data_format"]
+__all__ = ["epsilon", "floatx", "image_data_format", "limited", "max_epochs", "max_steps_per_epoch", "set_epsilon",
+           "set_floatx", "set_image_data_format", "set_max_epochs", "set_max_steps_per_epoch"]
 
-_settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
+Asked = TypeVar("Asked", bound=int | None)
+
+
+def _of_environment(name: str) -> int | None:
+    """A limit that the environment sets, for a trial of a script without a change of it."""
+    text = os.environ.get(name)
+    return int(text) if text else None
+
+
+_settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last",
+                             "max_epochs": _of_environment("KERAS_MAX_EPOCHS"),
+                             "max_steps_per_epoch": _of_environment("KERAS_MAX_STEPS_PER_EPOCH")}
 
 
 @public
@@ -80,3 +94,67 @@ def set_image_data_format(data_format: str) -> None:
         raise ValueError("The `data_format` argument must be one of {'channels_first', 'channels_last'}. "
                          f"Received: data_format={data_format!r}")
     _settings["image_data_format"] = data_format
+
+
+@public
+def max_epochs() -> int | None:
+    """How many epochs `fit` takes at most, None for as many as it is told."""
+    return _settings["max_epochs"]
+
+
+@public
+def set_max_epochs(max_epochs: int | None) -> None:
+    """Have `fit` take so many epochs at most, for a trial; the environment's KERAS_MAX_EPOCHS does the same.
+
+    Args:
+        max_epochs: a number, or None for no limit.
+
+    >>> import twofold as tf
+    >>> tf.keras.config.set_max_epochs(2)
+    >>> tf.keras.config.max_epochs()
+    2
+    >>> tf.keras.config.set_max_epochs(None)
+    """
+    _settings["max_epochs"] = _limit(max_epochs, "max_epochs")
+
+
+@public
+def max_steps_per_epoch() -> int | None:
+    """How many steps an epoch of `fit`, `evaluate` and `predict` takes at most, None for as many as there are."""
+    return _settings["max_steps_per_epoch"]
+
+
+@public
+def set_max_steps_per_epoch(max_steps_per_epoch: int | None) -> None:
+    """Have `fit`, `evaluate` and `predict` take so many steps at most, for a trial.
+
+    The environment's KERAS_MAX_STEPS_PER_EPOCH does the same.
+
+    Args:
+        max_steps_per_epoch: a number, or None for no limit.
+
+    >>> import twofold as tf
+    >>> tf.keras.config.set_max_steps_per_epoch(2)
+    >>> tf.keras.config.max_steps_per_epoch()
+    2
+    >>> tf.keras.config.set_max_steps_per_epoch(None)
+    """
+    _settings["max_steps_per_epoch"] = _limit(max_steps_per_epoch, "max_steps_per_epoch")
+
+
+def _limit(value: Any, name: str) -> int | None:
+    if value is None:
+        return None
+    number = one_int(value, name)
+    if number < 1:
+        raise ValueError(f"{name} must be at least 1, or None for no limit; got {number}.")
+    return number
+
+
+def limited(asked: Asked, name: str) -> Asked | int:
+    """A number of epochs or steps, or the limit of that name where it is less; a warning says so."""
+    limit = _settings[name]
+    if limit is None or (asked is not None and asked <= limit):
+        return asked
+    warnings.warn(f"Limiting {name.removeprefix('max_')} to {limit}.", stacklevel=2)
+    return limit

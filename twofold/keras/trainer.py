@@ -18,7 +18,7 @@ import numpy as np
 import twofold as tf
 from twofold._front import replica
 
-from . import data_adapter, distribution
+from . import _settings, data_adapter, distribution
 from .compiled import CompiledLoss, CompileMetrics
 from .distribution import of_all_replicas, over_replicas
 from .layer_state import LayerState
@@ -376,10 +376,11 @@ class Trainer(LayerState):
         from . import callbacks as callbacks_module
         del max_queue_size, workers, use_multiprocessing
         self._require_compiled("fit")
+        epochs = _settings.limited(epochs, "max_epochs")
         if validation_split and validation_data is None:
             (x, y, sample_weight), validation_data = data_adapter.train_validation_split(
                 (x, y, sample_weight), validation_split)
-        source = self._source(x, y, sample_weight, batch_size, shuffle, class_weight, steps_per_epoch)
+        source = self._source(x, y, sample_weight, batch_size, shuffle, class_weight, steps=steps_per_epoch)
         validation = self._validation(validation_data, validation_batch_size or batch_size, validation_steps)
         group = callbacks_module.CallbackList(callbacks, model=self, add_history=True, add_progbar=_verbosity(
             verbose) != 0, verbose=_verbosity(verbose), epochs=epochs, steps=source.num_batches)
@@ -419,13 +420,15 @@ class Trainer(LayerState):
             return self._source(x, y, sample_weight, batch_size, steps=steps)
         return self._source(data, batch_size=batch_size, steps=steps)
 
-    def _source(self, x: Any, *args: Any, whole: bool = False, **kwargs: Any) -> Any:
+    def _source(self, x: Any, *args: Any, steps: int | None = None, whole: bool = False, **kwargs: Any) -> Any:
         """The batches of data; this process's part of them, under a strategy of several.
 
         Args:
             x, args, kwargs: as `data_adapter.source_of` takes them.
+            steps: how many make an epoch, which `tf.keras.config` may limit.
             whole: whether all processes read the same, whatever the data say, so that rows have one order.
         """
+        kwargs["steps"] = _settings.limited(steps, "max_steps_per_epoch")
         if not distribution.several(self._strategy):
             return data_adapter.source_of(x, *args, **kwargs)
         x = x if whole else distribution.of_process(self._strategy, x)
@@ -508,7 +511,7 @@ class Trainer(LayerState):
         from . import callbacks as callbacks_module
         _known_options(kwargs)
         self._require_compiled("evaluate")
-        source = self._source(x, y, sample_weight, batch_size, False, None, steps)
+        source = self._source(x, y, sample_weight, batch_size, False, steps=steps)
         group = callbacks_module.CallbackList(callbacks, model=self, add_history=False, add_progbar=_verbosity(
             verbose) != 0, verbose=_verbosity(verbose), epochs=1, steps=source.num_batches)
         logs = self._evaluated(source, group)
@@ -543,7 +546,7 @@ class Trainer(LayerState):
         """
         from . import callbacks as callbacks_module
         _known_options(kwargs)
-        source = self._source(x, None, None, batch_size, False, None, steps, whole=True)
+        source = self._source(x, None, None, batch_size, False, steps=steps, whole=True)
         group = callbacks_module.CallbackList(callbacks, model=self, add_history=False, add_progbar=_verbosity(
             verbose) != 0, verbose=_verbosity(verbose), epochs=1, steps=source.num_batches)
         function = self._executed("predict")

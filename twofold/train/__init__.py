@@ -7,6 +7,7 @@ from twofold._front.namespace import publish
 
 from .checkpoint import Checkpoint, CheckpointOptions
 from .cluster import ClusterSpec
+from .coordinator import Coordinator
 from .example import (
     BytesList,
     Example,
@@ -23,10 +24,10 @@ from .manager import CheckpointManager, checkpoints_iterator
 from .state import CheckpointState, get_checkpoint_state
 
 __all__ = [
-    "BytesList", "Checkpoint", "CheckpointManager", "CheckpointOptions", "CheckpointState", "ClusterSpec", "Example",
-    "Feature", "FeatureList", "FeatureLists", "Features", "FloatList", "Int64List", "SequenceExample",
-    "checkpoints_iterator", "get_checkpoint_state", "latest_checkpoint", "list_variables", "load_checkpoint",
-    "load_variable",
+    "BytesList", "Checkpoint", "CheckpointManager", "CheckpointOptions", "CheckpointState", "ClusterSpec",
+    "Coordinator", "Example", "Feature", "FeatureList", "FeatureLists", "Features", "FloatList", "Int64List",
+    "SequenceExample", "checkpoints_iterator", "get_checkpoint_state", "latest_checkpoint", "list_variables",
+    "load_checkpoint", "load_variable",
 ]
 
 _FROM_V1 = frozenset({
