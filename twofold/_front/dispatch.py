@@ -18,8 +18,8 @@ from twofold.ir import nest
 from twofold.ir.errors import CompositeOperand, SymbolicOperand
 
 __all__ = ["Holds", "dispatch_for_api", "dispatch_for_binary_elementwise_apis",
-           "dispatch_for_binary_elementwise_assert_apis", "dispatch_for_unary_elementwise_apis", "elementwise",
-           "implements", "unregister_dispatch_for"]
+           "dispatch_for_binary_elementwise_assert_apis", "dispatch_for_unary_elementwise_apis", "implements",
+           "unregister_dispatch_for"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 Signature = Mapping[Any, Any]  # annotations by the names or numbers of parameters
@@ -78,12 +78,6 @@ def _functions(names: str) -> dict[Any, Any]:
                 functions[unguarded(owner)] = owner
         _named[names] = functions
     return _named[names]
-
-
-def elementwise(function: Any) -> int:
-    """How many operands a public function works on element by element, its first ones; 0 for other functions."""
-    function = unguarded(function)
-    return 2 if function in _functions(_BINARY) else 1 if function in _functions(_UNARY) else 0
 
 
 class Holds:

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._front.demands import demand
 from twofold._front.dispatch import Holds, implements
 
 from .conversions import as_ragged, dense_from_ragged, ragged_from_tensor
 from .elementwise import aligned, must_have_same_rows
 from .indexing import gathered_rows
-from .ragged_tensor import PARTS, RaggedTensor, _must, is_ragged, ragged_or_dense, same_splits_dtype
+from .ragged_tensor import PARTS, RaggedTensor, is_ragged, ragged_or_dense, same_splits_dtype
 from .row_partition import RowPartition, split_lengths
 
 __all__ = ["boolean_mask", "concat", "expand_dims", "gather", "ragged_stack", "reverse", "stack", "tile"]
@@ -101,7 +102,7 @@ def _concat_in_rows(parts: Sequence[Any]) -> Any:
     """Row `n` of the result is row `n` of each part, one behind the other."""
     counts = [p.nrows() for p in parts]
     for count in counts[1:]:
-        _must(tf.equal(count, counts[0]), "Input tensors have incompatible shapes: they have different numbers of rows")
+        demand(tf.equal(count, counts[0]), "Input tensors have incompatible shapes: different numbers of rows")
     count = counts[0]
     rows = _concat_rows(parts)
     order = tf.reshape(tf.transpose(tf.reshape(tf.range(count * len(parts)), [len(parts), count])), [-1])
@@ -155,10 +156,10 @@ def _squeezed(x: Any, axis: int) -> Any:
     if not is_ragged(x):
         return tf.squeeze(x, [axis])
     if axis == 0:
-        _must(tf.equal(x.nrows(), 1), "Ragged.squeeze cannot squeeze axis 0: it has more rows than one")
+        demand(tf.equal(x.nrows(), 1), "Ragged.squeeze cannot squeeze axis 0: it has more rows than one")
         return x.values
     if axis == 1:
-        _must(tf.reduce_all(tf.equal(x._row_partition.row_lengths(), 1)),
+        demand(tf.reduce_all(tf.equal(x._row_partition.row_lengths(), 1)),
               "Ragged.squeeze cannot squeeze axis 1: not all rows have one value")
         return x.values
     return x.with_values(_squeezed(x.values, axis - 1))
@@ -182,7 +183,7 @@ def _tiled(x: Any, multiples: Any) -> Any:
     lengths = x._row_partition.row_lengths()
     partition = RowPartition(split_lengths(lengths * multiples[1]))
     rowids = partition.value_rowids()
-    offsets = tf.range(tf.shape(rowids, out_type=rowids.dtype)[0]) - tf.gather(partition.row_starts(), rowids)
+    offsets = partition.offsets_in_rows(rowids)
     places = tf.gather(x.row_starts(), rowids) + offsets % tf.maximum(tf.gather(lengths, rowids), 1)
     x = RaggedTensor(_take(x.values, places), partition)
     return gather(x, tf.tile(tf.range(x.nrows()), multiples[:1]))
@@ -233,11 +234,10 @@ def _batch_gather(params: Any, indices: Any, axis: int, batch: int) -> Any:
         starts = tf.reshape(params.row_starts(), [-1, *[1] * (indices.shape.rank - 1)])
         return tf.gather(params.values, starts + tf.cast(indices, starts.dtype))
     params, indices = same_splits_dtype([as_ragged(params, 1), as_ragged(indices, 1)])
-    _must(tf.equal(params.nrows(), indices.nrows()), "params and indices have different numbers of batches")
-    if batch > 1 or axis > 1:
-        inner = _batch_gather(params.values, indices.values, axis - 1, batch - 1) if batch > 1 else None
-        if inner is not None:
-            return indices.with_values(inner)
+    demand(tf.equal(params.nrows(), indices.nrows()), "params and indices have different numbers of batches")
+    if batch > 1:
+        return indices.with_values(_batch_gather(params.values, indices.values, axis - 1, batch - 1))
+    if axis > 1:
         rows = gather(params, indices.value_rowids())
         return indices.with_values(_gather_one_each(rows, indices.values, axis))
     rowids = tf.range(indices.nrows())
@@ -261,9 +261,7 @@ def _gather_inside(params: Any, indices: Any, axis: int) -> Any:
     """The same indices in each row."""
     if not is_ragged(params):
         if is_ragged(indices):
-            flat = tf.gather(params, indices.flat_values, axis=axis)
-            raise ValueError(f"gather of a dense tensor along axis {axis} with ragged indices is not supported; the "
-                             f"flat values would give shape {flat.shape}")
+            raise ValueError(f"gather of a dense tensor along axis {axis} with ragged indices is not supported")
         return tf.gather(params, indices, axis=axis)
     if axis > 1:
         return params.with_values(_gather_inside(params.values, indices, axis - 1))
@@ -284,7 +282,6 @@ def gather_nd(params: Any, indices: Any, batch_dims: Any = 0, name: Any = None) 
     indices = ragged_or_dense(indices, hint=tf.int64)
     if is_ragged(indices):
         if indices.flat_values.shape.rank == 1:
-            indices = as_ragged(indices, indices.ragged_rank)
             raise ValueError("The innermost dimension of indices may not be ragged")
         return indices.with_flat_values(gather_nd(params, indices.flat_values) if is_ragged(params)
                                         else tf.gather_nd(params, indices.flat_values))

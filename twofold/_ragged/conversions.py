@@ -177,8 +177,7 @@ def _places(rt: Any, outer: Any) -> tuple[Any, Any]:
     inner = rt
     for level in range(len(partitions)):
         rowids = inner.value_rowids()
-        starts = tf.gather(inner.row_splits, rowids)
-        offset = tf.cast(tf.range(tf.shape(rowids, out_type=starts.dtype)[0]) - starts, tf.int64)
+        offset = tf.cast(inner._row_partition.offsets_in_rows(rowids), tf.int64)
         place = tf.gather(place, rowids) * outer[level + 1] + offset
         inside = tf.gather(inside, rowids) & (offset < outer[level + 1])
         inner = inner.values
@@ -217,8 +216,7 @@ def ragged_from_sparse(st: Any, splits_dtype: Any) -> Any:
     rows, columns = st.indices[:, 0], st.indices[:, 1]
     partition = RowPartition.from_value_rowids(tf.cast(rows, splits_dtype), tf.cast(st.dense_shape[0], splits_dtype),
                                                validate=False)
-    offsets = tf.cast(tf.range(tf.shape(rows, out_type=splits_dtype)[0]) - tf.gather(
-        partition.row_starts(), tf.cast(rows, splits_dtype)), columns.dtype)
+    offsets = tf.cast(partition.offsets_in_rows(), columns.dtype)
     tf.debugging.assert_equal(columns, offsets, "SparseTensor is not right-ragged")
     return RaggedTensor(st.values, partition)
 
@@ -230,8 +228,7 @@ def sparse_from_ragged(rt: Any) -> Any:
     columns = [tf.range(tf.cast(partitions[0].nrows(), tf.int64))]
     for _ in partitions:
         rowids = inner.value_rowids()
-        starts = tf.gather(inner.row_splits, rowids)
-        offset = tf.cast(tf.range(tf.shape(rowids, out_type=starts.dtype)[0]) - starts, tf.int64)
+        offset = tf.cast(inner._row_partition.offsets_in_rows(rowids), tf.int64)
         columns = [*[tf.gather(c, rowids) for c in columns], offset]
         inner = inner.values
     flat = rt.flat_values

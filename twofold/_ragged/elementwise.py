@@ -14,6 +14,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._front.api import told
+from twofold._front.demands import demand
 from twofold._front.dispatch import (
     dispatch_for_binary_elementwise_apis,
     dispatch_for_binary_elementwise_assert_apis,
@@ -21,7 +22,7 @@ from twofold._front.dispatch import (
 )
 
 from .conversions import as_ragged
-from .ragged_tensor import RaggedTensor, _must, is_ragged, ragged_or_dense, same_splits_dtype
+from .ragged_tensor import RaggedTensor, is_ragged, ragged_or_dense, same_splits_dtype
 from .row_partition import RowPartition, is_known, split_lengths
 
 __all__ = ["aligned", "flat_map", "must_have_same_rows", "same_rows"]
@@ -53,10 +54,10 @@ def must_have_same_rows(a: RaggedTensor, b: RaggedTensor, message: str) -> None:
     if x is y:
         return
     if is_known(x) and is_known(y):
-        _must(tf.constant(np.array_equal(x.numpy(), y.numpy())), message)
+        demand(tf.constant(np.array_equal(x.numpy(), y.numpy())), message)
     else:
-        _must(tf.equal(tf.shape(x)[0], tf.shape(y)[0]), message)
-        _must(tf.reduce_all(tf.equal(x, y)), message)
+        demand(tf.equal(tf.shape(x)[0], tf.shape(y)[0]), message)
+        demand(tf.reduce_all(tf.equal(x, y)), message)
 
 
 def aligned(tensors: Sequence[Any]) -> tuple[RaggedTensor, list[Any]]:
@@ -108,7 +109,7 @@ def _broadcast(tensors: Sequence[Any]) -> tuple[RaggedTensor, list[Any]]:
         partition = RowPartition(split_lengths(lengths), None, _uniform(levels_of))
         partitions.append(partition)
         rowids = partition.value_rowids()
-        offsets = tf.range(tf.shape(rowids, out_type=dtype)[0]) - tf.gather(partition.row_starts(), rowids)
+        offsets = partition.offsets_in_rows(rowids)
         places = [tf.gather(v.row_splits, tf.gather(p, rowids)) + tf.minimum(offsets, tf.gather(own, rowids) - 1)
                   for v, p, own in zip(values, places, own_lengths, strict=True)]
         values = [v.values for v in values]
@@ -126,14 +127,14 @@ def _common_lengths(partitions: Sequence[RowPartition], own_lengths: Sequence[An
     for p, own in zip(partitions, own_lengths, strict=True):
         if own is not lengths:
             fits = tf.equal(own, lengths) | tf.equal(own, 1) if p.is_uniform() else tf.equal(own, lengths)
-            _must(tf.reduce_all(fits), f"Unable to broadcast: dimension size mismatch in dimension {axis}: rows have "
+            demand(tf.reduce_all(fits), f"Unable to broadcast: dimension size mismatch in dimension {axis}: rows have "
                                        "different lengths")
     return lengths
 
 
 def _repeated(places: Any, own: Any, count: Any, zero: Any) -> Any:
     """The rows of an operand with `own` rows, for a result of `count`."""
-    _must(tf.equal(own, count) | tf.equal(own, 1), "Unable to broadcast: dimension size mismatch in dimension 0: "
+    demand(tf.equal(own, count) | tf.equal(own, 1), "Unable to broadcast: dimension size mismatch in dimension 0: "
                                                    "operands have different numbers of rows")
     return tf.minimum(places, tf.maximum(own - 1, zero))
 

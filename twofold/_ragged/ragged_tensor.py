@@ -13,6 +13,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._front.api import public_class
+from twofold._front.demands import demand
 from twofold._front.registry import Registry
 from twofold.ir.type_spec import CompositeTensor, TypeSpec, register
 
@@ -91,7 +92,7 @@ class RaggedTensor(CompositeTensor):
             raise ValueError(f"Shape {values.shape} must have rank at least 1")
         if validate:
             have = values.nrows() if isinstance(values, RaggedTensor) else tf.shape(values, tf.int64)[0]
-            _must(tf.equal(tf.cast(have, tf.int64), tf.cast(row_partition.nvals(), tf.int64)),
+            demand(tf.equal(tf.cast(have, tf.int64), tf.cast(row_partition.nvals(), tf.int64)),
                   "Arguments to _from_row_partition do not form a valid RaggedTensor: the number of values is not that "
                   "of the partition")
         return cls(values, row_partition)
@@ -578,13 +579,6 @@ def _axis(axis: int, rank: int | None) -> int:
     if -rank <= axis < 0:
         return axis + rank
     raise ValueError(f"axis={axis} out of bounds: expected {-rank}<=axis<{rank}")
-
-
-def _must(condition: Any, message: str) -> None:
-    if not is_known(condition):
-        tf.debugging.Assert(condition, [message])
-    elif not bool(condition):
-        raise tf.errors.InvalidArgumentError(None, None, message)
 
 
 def _must_list(value: Any, name: str) -> None:

@@ -23,7 +23,7 @@ def _segments(function: Callable[..., Any], data: Any, ids: Any, count: Any) -> 
     lengths = tf.math.unsorted_segment_max(data._row_partition.row_lengths(), ids, count)
     splits = split_lengths(tf.maximum(lengths, tf.zeros_like(lengths)))
     rowids = data.value_rowids()
-    offsets = tf.range(tf.shape(rowids, out_type=rowids.dtype)[0]) - tf.gather(data.row_splits, rowids)
+    offsets = data._row_partition.offsets_in_rows(rowids)
     inner_ids = tf.gather(tf.gather(splits, tf.cast(ids, splits.dtype)), rowids) + offsets
     return RaggedTensor(_segments(function, data.values, inner_ids, splits[-1]), RowPartition(splits))
 
@@ -77,7 +77,7 @@ def _over_one(dense: Callable[..., Any], segment: Callable[..., Any], rt: Any, a
     else:
         lengths = rt._row_partition.row_lengths()
         longest = tf.reduce_max(tf.concat([lengths, tf.zeros([1], lengths.dtype)], 0))
-        offsets = tf.range(tf.shape(rowids, out_type=rowids.dtype)[0]) - tf.gather(rt.row_splits, rowids)
+        offsets = rt._row_partition.offsets_in_rows(rowids)
         result = _segments(segment, rt.values, offsets, longest)
     return tf.expand_dims(result, axis) if keepdims else result
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._front.demands import demand
 from twofold.ir.type_spec import CompositeTensor, TypeSpec, register
 
 __all__ = ["RowPartition", "RowPartitionSpec", "is_known", "known", "split_lengths"]
@@ -74,9 +75,9 @@ class RowPartition(CompositeTensor):
         if splits.shape[0] == 0:
             raise ValueError("row_splits must have at least one element")
         if validate:
-            _check(tf.equal(splits[0], 0), "Arguments to from_row_splits do not form a valid RaggedTensor: "
+            demand(tf.equal(splits[0], 0), "Arguments to from_row_splits do not form a valid RaggedTensor: "
                                            "row_splits must begin with 0")
-            _check(tf.reduce_all(splits[1:] >= splits[:-1]), "Arguments to from_row_splits do not form a valid "
+            demand(tf.reduce_all(splits[1:] >= splits[:-1]), "Arguments to from_row_splits do not form a valid "
                                                              "RaggedTensor: row_splits must not decrease")
         return cls(splits)
 
@@ -92,7 +93,7 @@ class RowPartition(CompositeTensor):
         lengths = _integers(row_lengths, "row_lengths", dtype)
         _check_rank(lengths, 1, "row_lengths")
         if validate:
-            _check(tf.reduce_all(lengths >= 0), "Arguments to from_row_lengths do not form a valid RaggedTensor: "
+            demand(tf.reduce_all(lengths >= 0), "Arguments to from_row_lengths do not form a valid RaggedTensor: "
                                                 "row_lengths must not be negative")
         return cls(split_lengths(lengths))
 
@@ -145,8 +146,8 @@ class RowPartition(CompositeTensor):
             nrows = tf.cast(nrows, rowids.dtype)
         if validate:
             text = "Arguments to from_value_rowids do not form a valid RaggedTensor: "
-            _check(tf.reduce_all(rowids[1:] >= rowids[:-1]), text + "value_rowids must not decrease")
-            _check(tf.reduce_all(rowids >= 0) & tf.reduce_all(rowids < nrows), text + "value_rowids must be rows")
+            demand(tf.reduce_all(rowids[1:] >= rowids[:-1]), text + "value_rowids must not decrease")
+            demand(tf.reduce_all(rowids >= 0) & tf.reduce_all(rowids < nrows), text + "value_rowids must be rows")
         lengths = tf.math.unsorted_segment_sum(tf.ones_like(rowids), rowids, nrows)
         return cls(split_lengths(lengths), rowids)
 
@@ -179,7 +180,7 @@ class RowPartition(CompositeTensor):
         else:
             rows = tf.cast(nrows, dtype)
         if validate and nvals is not None:
-            _check(tf.equal(rows * length, tf.cast(nvals, dtype)),
+            demand(tf.equal(rows * length, tf.cast(nvals, dtype)),
                    "Arguments to from_uniform_row_length do not form a valid RaggedTensor: uniform_row_length does not "
                    "divide the number of values")
         return cls(tf.range(rows + 1) * length, None, int(fixed) if fixed is not None else length)
@@ -251,9 +252,13 @@ class RowPartition(CompositeTensor):
             self._rowids = tf.cumsum(ends)[:-1]
         return self._rowids
 
-    def offsets_in_rows(self) -> Any:
-        """The place of each value in its row."""
-        rowids = self.value_rowids()
+    def offsets_in_rows(self, rowids: Any = None) -> Any:
+        """The place of each value in its row.
+
+        Args:
+            rowids: the row of each value, where that is known already.
+        """
+        rowids = self.value_rowids() if rowids is None else rowids
         return tf.range(tf.shape(rowids, out_type=self.dtype)[0]) - tf.gather(self._splits, rowids)
 
     def is_uniform(self) -> bool:
@@ -292,15 +297,6 @@ class RowPartition(CompositeTensor):
 def _check_rank(x: Any, rank: int, name: str) -> None:
     if x.shape.rank is not None and x.shape.rank != rank:
         raise ValueError(f"Shape {x.shape} must have rank {rank} ({name})")
-
-
-def _check(condition: Any, message: str) -> None:
-    tf.debugging.Assert(condition, [message]) if not is_known(condition) else _check_now(condition, message)
-
-
-def _check_now(condition: Any, message: str) -> None:
-    if not bool(condition):
-        raise tf.errors.InvalidArgumentError(None, None, message)
 
 
 @register("tf.RowPartitionSpec")

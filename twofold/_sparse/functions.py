@@ -9,6 +9,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._front.api import one_size, public
+from twofold._front.demands import demand
 from twofold._front.dispatch import dispatch_for_unary_elementwise_apis, implements
 from twofold.ir import ops
 
@@ -18,13 +19,6 @@ __all__ = ["add", "bincount", "concat", "expand_dims", "eye", "fill_empty_rows",
            "maximum", "minimum", "reduce_max", "reduce_sum", "reorder", "reset_shape", "reshape", "retain",
            "sampled_addmm", "segment_mean", "segment_sqrt_n", "segment_sum", "slice", "softmax", "sparse_dense_matmul",
            "split", "to_dense", "to_indicator", "transpose"]
-
-
-def _check(condition: Any, message: str) -> None:
-    if tf.is_symbolic_tensor(condition):
-        tf.debugging.Assert(condition, [message])
-    elif not bool(condition):
-        raise tf.errors.InvalidArgumentError(None, None, message)
 
 
 def _size(st: SparseTensor) -> Any:
@@ -80,12 +74,12 @@ def to_dense(sp_input: Any, default_value: Any = None, validate_indices: bool = 
     st = sparse_of(sp_input)
     default = tf.zeros([], st.dtype) if default_value is None else tf.convert_to_tensor(default_value, st.dtype)
     inside = tf.reduce_all((st.indices >= 0) & (st.indices < st.dense_shape))
-    _check(inside, "indices are out of bounds of the dense shape")
+    demand(inside, "indices are out of bounds of the dense shape")
     if validate_indices and st.indices.shape[1]:
         places = linear(st.indices, st.dense_shape)
-        _check(tf.reduce_all(places[1:] >= places[:-1]), "indices are out of order. Many sparse ops require sorted "
+        demand(tf.reduce_all(places[1:] >= places[:-1]), "indices are out of order. Many sparse ops require sorted "
                "indices. Use `tf.sparse.reorder` to create a correctly ordered copy.")
-        _check(tf.reduce_all(tf.not_equal(places[1:], places[:-1])), "an index is repeated")
+        demand(tf.reduce_all(tf.not_equal(places[1:], places[:-1])), "an index is repeated")
     dense = tf.tensor_scatter_nd_update(tf.fill(st.dense_shape, default), st.indices, st.values)
     return tf.ensure_shape(dense, st.shape)
 
@@ -160,7 +154,7 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     total = _size(st)
     rest = tf.reduce_prod(tf.where(wanted < 0, tf.ones_like(wanted), wanted))
     inferred = tf.where(wanted < 0, total // tf.maximum(rest, 1), wanted)
-    _check(tf.equal(tf.reduce_prod(inferred), total), "Cannot reshape a tensor: the shapes hold different numbers of "
+    demand(tf.equal(tf.reduce_prod(inferred), total), "Cannot reshape a tensor: the shapes hold different numbers of "
                                                       "values")
     return _at(linear(st.indices, st.dense_shape), st.values, inferred)
 
@@ -186,7 +180,7 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     if not tf.is_symbolic_tensor(larger) and not bool(larger):
         raise ValueError(f"Requested new_shape should have dimension sizes >= sp_input.shape. Found new_shape "
                          f"({wanted.numpy()}), sp_input.shape ({st.dense_shape.numpy()}).")
-    _check(larger, "the new shape is smaller than the old one")
+    demand(larger, "the new shape is smaller than the old one")
     return SparseTensor(st.indices, st.values, wanted)
 
 
@@ -261,7 +255,7 @@ def concat(axis: Any, sp_inputs: Sequence[Any], expand_nonconcat_dims: bool = Fa
     for st in tensors:
         if not expand_nonconcat_dims:
             alike = tf.equal(shape, st.dense_shape) | tf.equal(tf.range(rank), at)
-            _check(tf.reduce_all(alike), "concat: the other axes of sparse tensors have different sizes")
+            demand(tf.reduce_all(alike), "concat: the other axes of sparse tensors have different sizes")
         step = tf.one_hot(at, rank, begin, tf.zeros([], tf.int64), dtype=tf.int64)
         indices.append(st.indices + step)
         begin = begin + st.dense_shape[at]
@@ -362,16 +356,20 @@ def mask(a: Any, mask_indices: Any, name: str | None = None) -> Any:
     return tf.IndexedSlices(tf.boolean_mask(a.values, keep), tf.boolean_mask(a.indices, keep), a.dense_shape)
 
 
+def _runs(ordered: Any) -> tuple[Any, Any]:
+    """Of values in order each once; and for all of them the number of its value among those."""
+    first = tf.concat([tf.ones_like(ordered[:1], tf.bool), tf.not_equal(ordered[1:], ordered[:-1])], 0)
+    return tf.boolean_mask(ordered, first), tf.cumsum(tf.cast(first, tf.int64)) - 1
+
+
 # -- arithmetic ---------------------------------------------------------------------------------------------------
 def _union(a: SparseTensor, b: SparseTensor) -> tuple[Any, Any, Any]:
     """The places at which one of two tensors has a value, and for each value of both which of them is its."""
-    _check(tf.reduce_all(tf.equal(a.dense_shape, b.dense_shape)), "the operands have different shapes")
+    demand(tf.reduce_all(tf.equal(a.dense_shape, b.dense_shape)), "the operands have different shapes")
     places = tf.concat([linear(a.indices, a.dense_shape), linear(b.indices, b.dense_shape)], 0)
     order = tf.argsort(places, stable=True)
-    ordered = tf.gather(places, order)
-    first = tf.concat([tf.ones_like(ordered[:1], tf.bool), tf.not_equal(ordered[1:], ordered[:-1])], 0)
-    ids = tf.cumsum(tf.cast(first, tf.int64)) - 1
-    return tf.boolean_mask(ordered, first), order, ids
+    distinct, ids = _runs(tf.gather(places, order))
+    return distinct, order, ids
 
 
 @public
@@ -451,8 +449,8 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     for other in tensors[1:]:
         if other.indices is not first.indices:
             problem = "the sparse tensors have different coordinates"
-            _check(tf.equal(tf.shape(first.indices)[0], tf.shape(other.indices)[0]), problem)
-            _check(tf.reduce_all(tf.equal(first.indices, other.indices)), problem)
+            demand(tf.equal(tf.shape(first.indices)[0], tf.shape(other.indices)[0]), problem)
+            demand(tf.reduce_all(tf.equal(first.indices, other.indices)), problem)
     plain = [x.values if is_sparse(x) else x for x in args]
     named = {k: x.values if is_sparse(x) else x for k, x in kwargs.items()}
     return like(first, op(*plain, **named))
@@ -473,10 +471,8 @@ def _reduced(segment: Callable[..., Any], st: SparseTensor, axis: Any, keepdims:
     static = [1 if n in axes else st.shape[n] for n in range(rank) if keepdims or n not in axes]
     if sparse:
         order = tf.argsort(places, stable=True)
-        ordered = tf.gather(places, order)
-        first = tf.concat([tf.ones_like(ordered[:1], tf.bool), tf.not_equal(ordered[1:], ordered[:-1])], 0)
-        present_at = tf.boolean_mask(ordered, first)
-        values = segment(tf.gather(st.values, order), tf.cumsum(tf.cast(first, tf.int64)) - 1, tf.shape(present_at)[0])
+        present_at, ids = _runs(tf.gather(places, order))
+        values = segment(tf.gather(st.values, order), ids, tf.shape(present_at)[0])
         return _at(present_at, values, shape, static)
     count = tf.reduce_prod(shape) if kept else tf.constant(1, tf.int64)
     values = segment(st.values, places, count)
@@ -575,7 +571,7 @@ def sparse_dense_matmul(sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: b
     if adjoint_a:
         rows, columns, outer, inner = columns, rows, inner, outer
         values = tf.math.conj(values) if values.dtype.is_complex else values
-    _check(tf.equal(inner, tf.shape(dense, tf.int64)[0]), "Cannot multiply A and B because inner dimension does not "
+    demand(tf.equal(inner, tf.shape(dense, tf.int64)[0]), "Cannot multiply A and B because inner dimension does not "
                                                           "match")
     size = st.shape[1 if adjoint_a else 0] if st.shape.rank is not None else None
     size = outer if size is None else size
@@ -606,17 +602,17 @@ def sampled_addmm(indices: Any, values: Any, dense_shape: Any, mat1: Any, mat2: 
     return indices, sums * alpha + tf.cast(values, output_type) * beta, dense_shape
 
 
-def _segments(data: Any, indices: Any, segment_ids: Any, num_segments: Any) -> tuple[Any, Any, Any, Any]:
+def _segments(data: Any, indices: Any, segment_ids: Any, num_segments: Any) -> tuple[Any, Any]:
+    """The sums of segments, and the numbers of rows in them, of a shape that broadcasts to the sums."""
     data = tf.convert_to_tensor(data)
     indices, ids = tf.convert_to_tensor(indices), tf.convert_to_tensor(segment_ids)
     count = num_segments
     if count is None:
         count = tf.reduce_max(tf.concat([ids, [tf.constant(-1, ids.dtype)]], 0)) + 1
-    rows = tf.gather(data, indices)
-    sums = tf.math.unsorted_segment_sum(rows, ids, count)
+    sums = tf.math.unsorted_segment_sum(tf.gather(data, indices), ids, count)
     counts = tf.math.unsorted_segment_sum(tf.ones_like(ids), ids, count)
     shaped = tf.reshape(tf.cast(tf.maximum(counts, 1), data.dtype), [-1] + [1] * (data.shape.rank - 1))
-    return rows, sums, shaped, count
+    return sums, shaped
 
 
 @public
@@ -636,14 +632,14 @@ def segment_sum(data: Any, indices: Any, segment_ids: Any, num_segments: Any = N
     >>> tf.sparse.segment_sum([[1, 2], [3, 4]], [0, 1, 1], [0, 0, 1]).numpy().tolist()
     [[4, 6], [3, 4]]
     """
-    return _segments(data, indices, segment_ids, num_segments)[1]
+    return _segments(data, indices, segment_ids, num_segments)[0]
 
 
 @public
 def segment_mean(data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, sparse_gradient: bool = False,
                  name: str | None = None) -> Any:
     """The means of the rows of `data` at indices, by segments; see `segment_sum`."""
-    _, sums, counts, _ = _segments(data, indices, segment_ids, num_segments)
+    sums, counts = _segments(data, indices, segment_ids, num_segments)
     return sums / counts
 
 
@@ -652,7 +648,7 @@ def segment_sqrt_n(data: Any, indices: Any, segment_ids: Any, num_segments: Any 
                    name: str | None = None) -> Any:
     """The sums of the rows of `data` at indices divided by the roots of their numbers, by segments; see `segment_sum`.
     """
-    _, sums, counts, _ = _segments(data, indices, segment_ids, num_segments)
+    sums, counts = _segments(data, indices, segment_ids, num_segments)
     return sums * (1 / tf.sqrt(counts))
 
 
@@ -693,10 +689,7 @@ def bincount(values: Any, weights: Any = None, axis: Any = 0, minlength: Any = N
     keep = numbers < size
     places = tf.boolean_mask(rows * size + numbers if by_row else numbers, keep)
     order = tf.argsort(places, stable=True)
-    ordered = tf.gather(places, order)
-    first = tf.concat([tf.ones_like(ordered[:1], tf.bool), tf.not_equal(ordered[1:], ordered[:-1])], 0)
-    at = tf.boolean_mask(ordered, first)
-    ids = tf.cumsum(tf.cast(first, tf.int64)) - 1
+    at, ids = _runs(tf.gather(places, order))
     if amounts is not None:
         counts = tf.math.unsorted_segment_sum(tf.gather(tf.boolean_mask(amounts, keep), order), ids, tf.shape(at)[0])
     else:
