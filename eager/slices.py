@@ -38,10 +38,13 @@ def gathered(entries: Sequence[Entry], sources: Sequence[Readable], numbers: Seq
         numbers: of the tensors that each was read as.
         cts: of the targets, by their numbers.
     """
+    for entry in entries:  # first, since most gradients are of programs that gather nothing
+        if entry[0] is ops.gather:
+            break
+    else:
+        return {}
     owners = {n: place for place, (source, ns) in enumerate(zip(sources, numbers, strict=True))
               if type(source) is not Tensor and not isinstance(source, Tensor) for n in ns}
-    if not owners or not any(entry[0] is ops.gather for entry in entries):
-        return {}
     whole = {owners[n] for n in cts if n in owners}
     parts: dict[int, Gathered] = {}
     for op, attrs, ins, outs, inputs, outputs in entries:

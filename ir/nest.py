@@ -24,6 +24,7 @@ __all__ = ["Leaf", "Structure", "is_nested", "is_composite", "flatten", "pack", 
 _nested: dict[type, int] = {}  # asked for every operand of every gradient, so remembered by type
 _TYPES = 1024
 _LEAF, _CONTAINER, _COMPOSITE = range(3)
+_PYTHONS = frozenset({dict, list, tuple})  # most containers are of these, which are no composite values
 
 
 def is_nested(value: Structure, expand_composites: bool = True) -> bool:
@@ -73,19 +74,20 @@ def _sorted_keys(value: Mapping[Any, Structure]) -> list[Any]:
 
 def kind_of(value: Structure) -> type:
     """The type of a container; of a composite value, and of its spec, the type of the spec."""
-    return type(value.__composite_spec__) if is_composite(value) else type(value)
+    kind = type(value)
+    return type(value.__composite_spec__) if kind not in _PYTHONS and is_composite(value) else kind
 
 
 def keys_of(value: Structure) -> Any:
     """The keys of a container, or its length: containers of one kind differ in these and in their children alone."""
-    if is_composite(value):
+    if type(value) not in _PYTHONS and is_composite(value):
         return value.__composite_spec__._form()
     return tuple(_sorted_keys(value)) if isinstance(value, Mapping) else 0 if _is_record(value) else len(value)
 
 
 def children(value: Structure) -> list[Structure]:
     """The items of a container, in the order of `flatten`."""
-    if is_composite(value):
+    if type(value) not in _PYTHONS and is_composite(value):
         return [value.__components__()]
     if isinstance(value, Mapping):
         return [value[k] for k in _sorted_keys(value)]
@@ -99,7 +101,7 @@ def rebuilt(value: Structure, items: list[Structure]) -> Structure:
 
     A composite value or its spec gives a composite value where the items are tensors, a spec where they are specs.
     """
-    if is_composite(value):
+    if type(value) not in _PYTHONS and is_composite(value):
         return value.__composite_spec__._of(items[0])
     if isinstance(value, Mapping):
         packed = dict(zip(_sorted_keys(value), items, strict=True))
