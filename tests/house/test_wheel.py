@@ -36,7 +36,7 @@ def build_wheel(tree: Path, folder: Path) -> Path:
 def compare(wheel: Path, expected: set[str]) -> tuple[list[str], list[str]]:
     """The files that `wheel` lacks, and those it should not have."""
     with zipfile.ZipFile(wheel) as archive:
-        inside = {name for name in archive.namelist() if ".dist-info/" not in name}
+        inside = {name for name in archive.namelist() if not name.partition("/")[0].endswith(".dist-info")}
     return sorted(expected - inside), sorted(inside - expected)
 
 

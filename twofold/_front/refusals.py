@@ -53,7 +53,7 @@ _REFUSED: dict[str, str] = {
     "tf.distribute.experimental.PreemptionWatcher": "keras.callbacks.BackupAndRestore goes on after an end.",
     "tf.distribute.experimental.TerminationConfig": "keras.callbacks.BackupAndRestore goes on after an end.",
     "tf.distribute.experimental.CollectiveHints": "CommunicationOptions takes bytes_per_pack.",
-    "tf.keras.distribution.": _LARGE_LAYOUTS,
+    "tf.keras.distribution.": _LARGE_LAYOUTS, "tf.experimental.dtensor.": _LARGE_LAYOUTS,
     "tf.keras.quantizers.": _LOW_PRECISION, "tf.keras.Quantizer": _LOW_PRECISION,
     "tf.keras.dtype_policies.AWQDTypePolicy": _LOW_PRECISION, "tf.keras.dtype_policies.GPTQDTypePolicy": _LOW_PRECISION,
     "tf.keras.dtype_policies.Int4DTypePolicy": _LOW_PRECISION,

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from twofold.ir.errors import OpError
 from twofold.version import __version__
 
+from . import programs
 from .common import FAILED, MISUSED, OK, Failure, Misuse, warn
 
 __all__ = ["main"]
@@ -22,7 +23,7 @@ __all__ = ["main"]
 _COMMANDS = {
     "inspect": ("inspecting", "tell what is in a saved model, or in an ONNX file: signatures, variables, ops, memory"),
     "graph": ("drawing", "draw a function of a saved model: a page for browsers, a picture, DOT"),
-    "run": ("running", "run a function of a saved model on arrays in files"),
+    "run": ("running", "run a function of a saved model on arrays in files; or a program, as `run program.py`"),
     "compile": ("compiling", "compile a saved model to a library for C"),
     "export": ("exporting", "list what a saved model can be exported to, or write an ONNX model or a page"),
     "bench": ("timing", "measure how long a function takes, by batch size"),
@@ -45,7 +46,11 @@ def main(args: Sequence[str] | None = None) -> int:
     >>> main(["inspect", "no/such/folder"])  # and a message on standard error
     1
     """
-    chosen = _parser().parse_args(args)
+    words = sys.argv[1:] if args is None else list(args)
+    program = _program(words)
+    if program is not None:
+        return programs.start(program)
+    chosen = _parser().parse_args(words)
     try:
         chosen.run(chosen)
         sys.stdout.flush()
@@ -64,6 +69,13 @@ def main(args: Sequence[str] | None = None) -> int:
             raise
         warn(f"error: {_told(error)}")
         return FAILED
+
+
+def _program(words: Sequence[str]) -> Sequence[str] | None:
+    """The words of a program that is to run where `tensorflow` is twofold; None if they are those of a command."""
+    if words[:1] == ["run"] and programs.is_program(words[1:]):
+        return words[1:]
+    return words if words and words[0] not in ("-m", "-c") and programs.is_program(words) else None
 
 
 def _told(error: BaseException) -> str:

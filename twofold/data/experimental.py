@@ -26,11 +26,18 @@ from ._records import compression_of
 from ._sharding import AutoShardPolicy
 from .dataset import Dataset
 from .iterator import Optional
-from .options import AutotuneOptions, DistributeOptions, OptimizationOptions, ThreadingOptions
+from .options import (
+    AutotuneOptions,
+    DistributeOptions,
+    ExternalStatePolicy,
+    OptimizationOptions,
+    ThreadingOptions,
+)
 
 __all__ = ["AUTOTUNE", "AutoShardPolicy", "AutotuneOptions", "Counter", "CsvDataset", "DatasetInitializer",
-           "DistributeOptions", "INFINITE_CARDINALITY", "OptimizationOptions", "Optional", "RandomDataset", "Reducer",
-           "SHARD_HINT", "ThreadingOptions", "UNKNOWN_CARDINALITY", "assert_cardinality", "at",
+           "DistributeOptions", "ExternalStatePolicy", "INFINITE_CARDINALITY", "OptimizationOptions", "Optional",
+           "RandomDataset", "Reducer", "SHARD_HINT",
+           "ThreadingOptions", "UNKNOWN_CARDINALITY", "assert_cardinality", "at",
            "bucket_by_sequence_length", "cardinality", "choose_from_datasets", "copy_to_device",
            "dense_to_ragged_batch", "enumerate_dataset", "from_list", "get_next_as_optional", "get_single_element",
            "get_structure", "group_by_reducer", "group_by_window", "ignore_errors", "index_table_from_dataset",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 from ._parallel import cores
 from ._sharding import AutoShardPolicy
 from ._stream import Run
 
-__all__ = ["AutotuneOptions", "DistributeOptions", "Options", "OptimizationOptions", "ThreadingOptions"]
+__all__ = ["AutotuneOptions", "DistributeOptions", "ExternalStatePolicy", "Options", "OptimizationOptions",
+           "ThreadingOptions"]
 
 
 class _Settings:
@@ -110,6 +112,20 @@ class OptimizationOptions(_Settings):
     _names = ("apply_default_optimizations", "filter_fusion", "filter_parallelization", "inject_prefetch",
               "map_and_batch_fusion", "map_and_filter_fusion", "map_fusion", "map_parallelization", "noop_elimination",
               "parallel_batch", "shuffle_and_repeat_fusion", "seq_interleave_prefetch", "warm_start")
+
+
+class ExternalStatePolicy(enum.IntEnum):
+    """What happens where a pipeline whose functions change state is written down: here nothing does that, so that the
+    policy has no effect.
+
+    >>> import twofold as tf
+    >>> options = tf.data.Options()
+    >>> options.experimental_external_state_policy = tf.data.experimental.ExternalStatePolicy.IGNORE
+    """
+
+    WARN = 0
+    IGNORE = 1
+    FAIL = 2
 
 
 class Options(_Settings):

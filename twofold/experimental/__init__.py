@@ -24,10 +24,10 @@ from .._front.dispatch import (
 )
 from .._front.extension_type import BatchableExtensionType, ExtensionType, ExtensionTypeBatchEncoder
 
-__all__ = ["BatchableExtensionType", "DynamicRaggedShape", "ExtensionType", "ExtensionTypeBatchEncoder", "RowPartition",
-           "dispatch_for_api",
+__all__ = ["BatchableExtensionType", "DynamicRaggedShape", "ExtensionType", "ExtensionTypeBatchEncoder", "Optional",
+           "RowPartition", "dispatch_for_api",
            "dispatch_for_binary_elementwise_apis", "dispatch_for_binary_elementwise_assert_apis",
-           "dispatch_for_unary_elementwise_apis", "dlpack", "extension_type", "numpy",
+           "dispatch_for_unary_elementwise_apis", "dlpack", "dtensor", "extension_type", "numpy",
            "unregister_dispatch_for"]
 
 
@@ -111,15 +111,16 @@ class extension_type:
 if TYPE_CHECKING:
     from .._ragged.row_partition import RowPartition as RowPartition
     from .._ragged.shape import DynamicRaggedShape as DynamicRaggedShape
+    from ..data.iterator import Optional as Optional
 
-_RAGGED = {"DynamicRaggedShape": "_ragged.shape", "RowPartition": "_ragged.row_partition"}
+_LATER = {"DynamicRaggedShape": "_ragged.shape", "Optional": "data.iterator", "RowPartition": "_ragged.row_partition"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "numpy":
-        return importlib.import_module(f"{__name__}.numpy")
-    if name in _RAGGED:
-        return getattr(importlib.import_module(f"twofold.{_RAGGED[name]}"), name)
+    if name in ("dtensor", "numpy"):
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in _LATER:
+        return getattr(importlib.import_module(f"twofold.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,0 +1,127 @@
+"""Modules of TensorFlow by name: `tensorflow`, what lies below it, and what packaging tools read about it.
+
+`tensorflow` is a view of twofold, with a version that says whose it is. Public modules below it are twofold's own.
+Private ones are those of `private.py`, and there are no others.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import twofold
+from twofold.version import __version__ as _own_version
+
+from . import private
+from .version import VERSION
+
+__all__ = ["FOLDER", "install"]
+
+#: a folder of Python's search path in which `tensorflow` is found
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "path")
+
+_ROOT = "tensorflow"
+_WHERE = "docs/coverage.md lists where each name of TensorFlow stands."
+
+
+def install() -> None:
+    """Give twofold the name `tensorflow` in this process.
+
+    Raises:
+        ImportError: the real TensorFlow is imported already.
+    """
+    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        return
+    there = sys.modules.get(_ROOT)
+    if there is not None and not _is_door(there):
+        raise ImportError("TensorFlow itself is imported already, and a process has one module of that name: import "
+                          "twofold.as_tensorflow before anything that imports TensorFlow, or start the program with "
+                          "`twofold run`.", name=_ROOT, path=getattr(there, "__file__", None))
+    sys.meta_path.insert(0, _Finder())
+    if FOLDER not in sys.path:
+        sys.path.insert(1, FOLDER)  # for packaging metadata, and for processes that are given the path
+    private.name_classes()
+    root = _Root(_ROOT)
+    spec = ModuleSpec(_ROOT, _Loader(root), origin=twofold.__file__, is_package=True)
+    root.__spec__, root.__loader__, root.__path__, root.__package__ = spec, spec.loader, [], _ROOT
+    root.__file__, root.__version__, root.__doc__ = twofold.__file__, VERSION, twofold.__doc__
+    sys.modules[_ROOT] = root
+
+
+def _is_door(module: ModuleType) -> bool:
+    """Whether a module is the one of `FOLDER`, which imports this."""
+    return os.path.dirname(os.path.dirname(os.path.abspath(getattr(module, "__file__", None) or ""))) == FOLDER
+
+
+class _Root(ModuleType):
+    """`tensorflow`: what twofold has, looked up once for each name."""
+
+    __path__: list[str]
+    __version__: str
+
+    def __getattr__(self, name: str) -> Any:
+        module = private.module(f"{_ROOT}.{name}")
+        if module is not None:
+            value: Any = sys.modules.setdefault(f"{_ROOT}.{name}", module)
+        else:
+            try:
+                value = getattr(twofold, name)
+            except AttributeError as error:
+                text = str(error) if "is not part of twofold" in str(error) else (
+                    f"module {_ROOT!r} has no attribute {name!r}: this is twofold {_own_version}, not TensorFlow")
+                raise AttributeError(f"{text.rstrip('.')}. {_WHERE}", name=name, obj=self) from None
+        setattr(self, name, value)
+        return value
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(twofold), *vars(self)})
+
+    def __repr__(self) -> str:
+        return f"<module {_ROOT!r}: twofold {_own_version} from {twofold.__file__!r}>"
+
+
+class _Loader(Loader):
+    """Puts a module that exists in the place of the empty one that the import system made."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def exec_module(self, module: ModuleType) -> None:
+        sys.modules[module.__name__] = self._module
+
+
+class _Finder(MetaPathFinder):
+    """Finds what lies below `tensorflow`."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None,
+                  target: ModuleType | None = None) -> ModuleSpec | None:
+        if not fullname.startswith(f"{_ROOT}."):
+            return None
+        module = private.module(fullname)
+        if module is None:
+            module = _public(fullname)
+        if module is None:
+            return None
+        return ModuleSpec(fullname, _Loader(module), origin=getattr(module, "__file__", None), is_package=True)
+
+
+def _public(fullname: str) -> ModuleType | None:
+    """The module of twofold that has a public name of TensorFlow; None if there is none."""
+    value: Any = twofold
+    for name in fullname.split(".")[1:]:
+        parent = value
+        value = getattr(parent, name, None)
+        if value is None and isinstance(parent, ModuleType) and not name.startswith("_"):
+            try:
+                value = importlib.import_module(f"{parent.__name__}.{name}")
+            except ModuleNotFoundError:
+                return None
+        if not isinstance(value, ModuleType) or name.startswith("_"):
+            return None
+    return value
