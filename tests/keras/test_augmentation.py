@@ -208,3 +208,22 @@ def test_boxes_are_brought_to_one_number():
         assert layers.MaxNumBoundingBoxes.from_config(layer.get_config()).fill_value == -7
     with pytest.raises(ValueError, match="'boxes' and 'labels'"):
         layers.MaxNumBoundingBoxes(2)({"bounding_boxes": {"boxes": boxes}})
+
+
+@pytest.mark.parametrize("name, axis", [("RandomHeight", 1), ("RandomWidth", 2)])
+def test_sizes_are_drawn_within_their_range_and_alike_in_both_modes(name, axis):
+    first, second = (getattr(layers, name)([-0.5, 0.5], interpolation="nearest", seed=3) for _ in range(2))
+    compiled = tf.function(lambda x: second(x, training=True))
+    size, seen = IMAGES.shape[axis], set()
+    for _ in range(4):
+        one = first(IMAGES)
+        np.testing.assert_array_equal(one, compiled(IMAGES))
+        assert size // 2 <= one.shape[axis] <= size * 1.5
+        np.testing.assert_array_equal(one, tf.image.resize(IMAGES, one.shape[1:3], method="nearest"))
+        seen.add(one.shape[axis])
+    assert len(seen) > 1 and first(IMAGES, training=False).shape == IMAGES.shape
+    again = layers.deserialize(json.loads(json.dumps(layers.serialize(first))))
+    assert again.get_config() == first.get_config() and again.compute_output_shape((3, 4, 4, 3))[axis] is None
+    for wrong in ((0.5, 0.2), (-1.5, 0.0)):
+        with pytest.raises(ValueError, match="factor"):
+            getattr(layers, name)(wrong)

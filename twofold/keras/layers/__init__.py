@@ -57,6 +57,7 @@ _FAMILIES = {
     ".random_mixtures": "CutMix MixUp RandomErasing",
     ".random_policies": "AugMix RandAugment",
     ".random_shapes": "RandomElasticTransform RandomGaussianBlur RandomPerspective RandomShear",
+    ".random_sizes": "RandomHeight RandomWidth",
     ".spectrograms": "MelSpectrogram STFTSpectrogram",
     ".recurrent": "RNN StackedRNNCells",
     ".regularization": "ActivityRegularization AlphaDropout Dropout GaussianDropout GaussianNoise SpatialDropout1D "
