@@ -89,6 +89,7 @@ from twofold._ops.sorting import in_top_k, top_k
 #: names by the module of `_ops` that is loaded for them
 _LATER = {
     "nn_ctc": ("collapse_repeated", "ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss", "ctc_unique_labels"),
+    "nn_embedding": ("embedding_lookup_sparse", "safe_embedding_lookup_sparse"),
     "nn_sampled": ("all_candidate_sampler", "compute_accidental_hits", "fixed_unigram_candidate_sampler", "nce_loss",
                    "sampled_softmax_loss"),
     "nn_windows": ("atrous_conv2d_transpose", "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input",

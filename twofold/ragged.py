@@ -16,11 +16,14 @@ from twofold._ragged.arrays import boolean_mask as _boolean_mask
 from twofold._ragged.arrays import ragged_stack as _ragged_stack
 from twofold._ragged.constants import ragged_constant as _ragged_constant
 from twofold._ragged.conversions import ragged_range as _ragged_range
+from twofold._ragged.crossing import cross_rows as _cross_rows
+from twofold._ragged.crossing import key_of as _key_of
+from twofold._ragged.crossing import ragged_input as _ragged_input
 from twofold._ragged.elementwise import aligned as _aligned
 from twofold._ragged.ragged_tensor import RaggedTensor as _RaggedTensor
 from twofold.ir import nest as _nest
 
-__all__ = ["boolean_mask", "constant", "map_flat_values", "range", "row_splits_to_segment_ids",
+__all__ = ["boolean_mask", "constant", "cross", "cross_hashed", "map_flat_values", "range", "row_splits_to_segment_ids",
            "segment_ids_to_row_splits", "stack", "stack_dynamic_partitions"]
 
 
@@ -104,6 +107,48 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
     <tf.RaggedTensor [[1, 3], [6]]>
     """
     return _boolean_mask(data, mask)
+
+
+@public
+def cross(inputs: Any, name: str | None = None) -> Any:
+    """For each row of several inputs, all combinations of one value of each, joined by "_X_".
+
+    Args:
+        inputs: a list of ragged, sparse or dense matrices of strings or integers, with one number of rows.
+        name: has no effect.
+    Returns:
+        A ragged tensor of strings; the values of the last input change first.
+    Raises:
+        TypeError: `inputs` is no list. ValueError: an input is no matrix of strings or integers. InvalidArgumentError:
+            the numbers of rows differ.
+
+    >>> import twofold as tf
+    >>> tf.ragged.cross([tf.ragged.constant([["a"], ["b", "c"]]), tf.ragged.constant([["d"], ["e"]])])
+    <tf.RaggedTensor [[b'a_X_d'], [b'b_X_e', b'c_X_e']]>
+    """
+    return _cross_rows(inputs, None, _key_of(None), _ragged_input)
+
+
+@public
+def cross_hashed(inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None) -> Any:
+    """For each row of several inputs, the hashes of all combinations of one value of each.
+
+    Args:
+        inputs: a list of ragged, sparse or dense matrices of strings or integers, with one number of rows.
+        num_buckets: how many buckets there are; 0 for the hashes as they are.
+        hash_key: a number that the hashes begin with; one of TensorFlow's by default.
+        name: has no effect.
+    Returns:
+        A ragged tensor of int64, TensorFlow's numbers; the values of the last input change first.
+    Raises:
+        As `tf.ragged.cross`.
+
+    >>> import twofold as tf
+    >>> tf.ragged.cross_hashed([tf.ragged.constant([["a"], ["b", "c"]]), tf.ragged.constant([["d"], ["e"]]),
+    ...                         tf.ragged.constant([["f"], ["g"]])], num_buckets=100)
+    <tf.RaggedTensor [[78], [66, 74]]>
+    """
+    return _cross_rows(inputs, num_buckets, _key_of(hash_key), _ragged_input)
 
 
 @public

@@ -7,6 +7,8 @@ from twofold._sparse.functions import (
     add,
     bincount,
     concat,
+    cross,
+    cross_hashed,
     expand_dims,
     eye,
     fill_empty_rows,
@@ -35,9 +37,9 @@ from twofold._sparse.functions import (
 )
 from twofold._sparse.sparse_tensor import SparseTensor
 
-__all__ = ["SparseTensor", "add", "bincount", "concat", "expand_dims", "eye", "fill_empty_rows", "from_dense",
-           "map_values", "mask", "maximum", "minimum", "reduce_max", "reduce_sum", "reorder", "reset_shape", "reshape",
-           "retain", "sampled_addmm", "segment_mean", "segment_sqrt_n", "segment_sum", "slice", "softmax",
-           "sparse_dense_matmul", "split", "to_dense", "to_indicator", "transpose"]
+__all__ = ["SparseTensor", "add", "bincount", "concat", "cross", "cross_hashed", "expand_dims", "eye",
+           "fill_empty_rows", "from_dense", "map_values", "mask", "maximum", "minimum", "reduce_max", "reduce_sum",
+           "reorder", "reset_shape", "reshape", "retain", "sampled_addmm", "segment_mean", "segment_sqrt_n",
+           "segment_sum", "slice", "softmax", "sparse_dense_matmul", "split", "to_dense", "to_indicator", "transpose"]
 
 publish(__name__)

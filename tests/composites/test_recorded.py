@@ -23,8 +23,11 @@ SPECS = {
     "ragged": [tf.RaggedTensorSpec([None, None], tf.int32), tf.RaggedTensorSpec([None, None], tf.string),
                tf.RaggedTensorSpec([None, None, None], tf.int32)],
     "sparse": [tf.SparseTensorSpec([None, None], tf.int32)] * 4,
+    "embedding": [tf.TensorSpec([None, 2]), tf.SparseTensorSpec([None, None], tf.int32),
+                  tf.SparseTensorSpec([None, None]), tf.RaggedTensorSpec([None, None], tf.int32)],
 }
-ARGUMENTS = {"ragged": ["digits", "words", "rt3"], "sparse": ["a", "b", "c", "wide"]}
+ARGUMENTS = {"ragged": ["digits", "words", "rt3"], "sparse": ["a", "b", "c", "wide"],
+             "embedding": ["table", "ids", "weights", "rows"]}
 TOGETHER = 12  # expressions in one function
 
 
@@ -50,7 +53,7 @@ GROUPS = [(kind, n) for kind in SPECS for n in range(0, len(_staged(kind)), TOGE
 def test_compiled_for_all_sizes(kind, first):
     group = _staged(kind)[first:first + TOGETHER]
     source = f"lambda {', '.join(ARGUMENTS[kind])}: [{', '.join(e for e, _ in group)}]"
-    traced = eval(source, {"tf": tf})  # noqa: S307 - the expressions are ours
+    traced = eval(source, NAMES[kind])  # noqa: S307 - the expressions are ours
     run = tf.function(traced, input_signature=SPECS[kind], fallback=False)
     results = run(*[NAMES[kind][name] for name in ARGUMENTS[kind]])
     for (expression, want), result in zip(group, results, strict=True):

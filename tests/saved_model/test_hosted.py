@@ -63,6 +63,8 @@ CASES: dict[str, tuple[Any, tuple[tf.Tensor, ...]]] = {
     "chosen_boxes": (lambda b, s: tf.image.non_max_suppression(b, s, 3), (BOXES, tf.constant([0.9, 0.8, 0.7]))),
     "edits": (lambda x: tf.edit_distance(tf.sparse.from_dense(x), tf.sparse.from_dense(x[:, ::-1])), (
         tf.constant([[1, 2, 3]]),)),
+    "crossed_rows": (lambda x: tf.ragged.cross([tf.RaggedTensor.from_tensor(x), [[7], [8]]]).flat_values, (
+        tf.constant([["a", "b"], ["c", "d"]]),)),
     "rising_runs": (lambda x: tf.nn.isotonic_regression(x).segments, (tf.constant([3.0, 1.0, 2.0]),)),
     "kept_boxes": (lambda b, s: tf.image.non_max_suppression_with_scores(b, s, 3)[0], (
         BOXES, tf.constant([0.9, 0.8, 0.7]))),

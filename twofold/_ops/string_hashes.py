@@ -11,7 +11,7 @@ from twofold._formats.hashing import concatenated, fingerprints, keyed_all, lega
 from twofold._front import iteration as engine
 from twofold._front.api import ints, one_int, public, tensor
 from twofold._front.hosted import hosted
-from twofold._front.texts import same_shape, texts
+from twofold._front.texts import objects, same_shape, texts
 from twofold.ir import dtypes as dt
 from twofold.ir.errors import InvalidArgumentError
 from twofold.ir.spec import TensorSpec
@@ -112,13 +112,81 @@ def crossed_buckets(columns: list[Any], num_buckets: int) -> Any:
         num_buckets: how many buckets there are.
     """
     def cross(*tensors: Any) -> list[Any]:
-        total: Any = _CROSSED
-        for array in map(engine.array_of, tensors):
-            strings = array.dtype == object
-            total = concatenated(total, fingerprints(array.ravel().tolist()).reshape(array.shape) if strings
-                                 else array.astype(np.int64).astype(np.uint64))
+        total = crossed([_hashed(engine.array_of(t)) for t in tensors], _CROSSED)
         return [engine.tensor_of((total % np.uint64(num_buckets)).astype(np.int64))]
     return engine.host_call(cross, "SparseCross", columns, [same_shape(columns[0], dt.int64)])[0]
+
+
+def _hashed(array: np.ndarray) -> np.ndarray:
+    """The fingerprints of strings, and integers as they are: uint64."""
+    if array.dtype == object:
+        return fingerprints(array.ravel().tolist()).reshape(array.shape)
+    return array.astype(np.int64).astype(np.uint64)
+
+
+def crossed(hashes: list[np.ndarray], key: int) -> Any:
+    """The fingerprints of what stands at the same place of several arrays of fingerprints.
+
+    Args:
+        hashes: uint64 arrays of one shape.
+        key: where the fingerprints begin.
+    """
+    total: Any = np.uint64(key % (1 << 64))
+    with np.errstate(over="ignore"):  # words of 64 bits wrap around
+        for one in hashes:
+            total = concatenated(total, one)
+    return total
+
+
+@hosted
+def crossed_rows(values: list[Any], splits: list[Any], num_buckets: int | None, key: int,
+                 separator: Any) -> tuple[Any, Any]:
+    """For each row the combinations of one value of each column, of which the last column's change first.
+
+    Args:
+        values: of each column, a vector of strings or of int64.
+        splits: int64 vectors; row `n` of a column has the values from `splits[n]` on, up to `splits[n + 1]`.
+        num_buckets: of hashes; 0 for hashes below the largest int64; None for strings.
+        key: where hashes begin.
+        separator: between the parts of strings.
+    Returns:
+        The combinations of all rows, and their splits.
+    """
+    count = len(values)
+
+    def cross(*tensors: Any) -> list[Any]:
+        arrays = [engine.array_of(t) for t in tensors]
+        between = arrays[2 * count].item()
+        places, made_splits = _combinations([a.astype(np.int64) for a in arrays[count:2 * count]])
+        if num_buckets is None:
+            texts = [[v if isinstance(v, bytes) else b"%d" % v for v in a.tolist()] for a in arrays[:count]]
+            made = objects([len(places[0])], [between.join(parts) for parts in zip(
+                *[[of[p] for p in at.tolist()] for of, at in zip(texts, places, strict=True)], strict=True)])
+        else:
+            total = crossed([_hashed(a)[at] for a, at in zip(arrays[:count], places, strict=True)], key)
+            made = (total % np.uint64(num_buckets or np.iinfo(np.int64).max)).astype(np.int64)
+        return [engine.tensor_of(made), engine.tensor_of(made_splits)]
+    specs = [TensorSpec([None], dt.string if num_buckets is None else dt.int64), TensorSpec(splits[0].shape, dt.int64)]
+    return tuple(engine.host_call(cross, "RaggedCross", [*values, *splits, tensor(separator)], specs))
+
+
+def _combinations(splits: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
+    """The place in each column of each combination, and the splits of the combinations.
+
+    Raises:
+        InvalidArgumentError: columns have different numbers of rows.
+    """
+    if len({len(s) for s in splits}) != 1:
+        raise InvalidArgumentError(None, "RaggedCross", "inputs must all have the same batch dimension size; got "
+                                   f"{[len(s) - 1 for s in splits]}")
+    lengths = [np.diff(s) for s in splits]
+    made = np.concatenate([[0], np.cumsum(np.prod(lengths, axis=0))]).astype(np.int64)
+    rows = np.repeat(np.arange(len(made) - 1), np.diff(made))
+    left, places = np.arange(made[-1]) - made[rows], []
+    for column, sizes in zip(reversed(splits), reversed(lengths), strict=True):
+        places.append(column[rows] + left % sizes[rows])
+        left = left // sizes[rows]
+    return places[::-1], made
 
 
 @public

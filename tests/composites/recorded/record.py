@@ -1,6 +1,6 @@
-"""Writes what TensorFlow gives for expressions on ragged and sparse tensors: `python record.py`, where it is installed.
+"""Writes what TensorFlow gives for expressions on composite values: `python record.py`, where it is installed.
 
-The expressions are those of `ragged.json` and `sparse.json`, whose values it replaces; a new one is written there by
+The expressions are those of the files `.json`, whose values it replaces; a new one is written there by
 hand, with the value null. A value is the text of the result, or the name of the error's class behind `raises `.
 """
 
@@ -19,6 +19,21 @@ a = tf.SparseTensor([[0, 3], [1, 1], [1, 2]], [10, 20, 30], [3, 4])
 b = tf.SparseTensor([[0, 3], [1, 0], [2, 3]], [1, 2, 3], [3, 4])
 c = tf.SparseTensor([[0, 0]], [9], [3, 2])
 wide = tf.SparseTensor([[0, 5]], [9], [2, 6])
+""",
+    "embedding": """
+table = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.5], [-7.0, 0.5]])
+ids = tf.SparseTensor([[0, 0], [0, 2], [1, 1], [3, 0], [3, 2]], [0, 2, -1, 1, 3], [5, 3])
+weights = tf.SparseTensor(ids.indices, [0.5, 1.0, 2.0, -1.0, 3.0], [5, 3])
+rows = tf.ragged.constant([[0, 2], [], [3, 1, 1, 2], [-1]])
+nested = tf.SparseTensor([[0, 0, 1], [0, 1, 0], [1, 1, 0], [1, 1, 1]], [0, 3, -1, 2], [2, 3, 2])
+variable = tf.Variable(table)
+
+def gradient(function, *args):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(function(variable, *args) ** 2)
+    by_rows = tape.gradient(loss, variable)
+    assert isinstance(by_rows, tf.IndexedSlices)
+    return tf.convert_to_tensor(by_rows)
 """,
 }
 

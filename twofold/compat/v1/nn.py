@@ -221,15 +221,48 @@ def embedding_lookup(params: Any, ids: Any, partition_strategy: str = "mod", nam
     Raises:
         ValueError: there is no such strategy.
     """
-    if partition_strategy not in ("mod", "div"):
-        raise ValueError(f"Only 'mod' and 'div' are partition strategies; got {partition_strategy!r}")
-    if isinstance(params, (list, tuple)) and len(params) > 1 and partition_strategy == "mod":
-        count, ids = len(params), tf.convert_to_tensor(ids)
-        rows = params[0].shape[0]
-        if any(table.shape[0] != rows for table in params) or rows is None:
-            raise ValueError("embedding_lookup: tables of partition strategy 'mod' must have equally many rows here")
-        return _nn.embedding_lookup(tf.concat(list(params), 0), ids % count * rows + ids // count, max_norm)
-    return _nn.embedding_lookup(params, ids, max_norm)
+    return _nn.embedding_lookup(*_partitioned(params, tf.convert_to_tensor(ids), partition_strategy), max_norm)
+
+
+def _partitioned(params: Any, ids: Any, strategy: str) -> tuple[Any, Any]:
+    """Tables and ids for lookups that take the rows of a table as following those before."""
+    if strategy not in ("mod", "div"):
+        raise ValueError(f"Only 'mod' and 'div' are partition strategies; got {strategy!r}")
+    if not isinstance(params, (list, tuple)) or len(params) < 2 or strategy == "div":
+        return params, ids
+    count, rows = len(params), params[0].shape[0]
+    if any(table.shape[0] != rows for table in params) or rows is None:
+        raise ValueError("embedding_lookup: tables of partition strategy 'mod' must have equally many rows here")
+
+    def placed(values: Any) -> Any:
+        return tf.where(values < 0, values, values % count * rows + values // count)
+    if isinstance(ids, tf.SparseTensor):
+        ids = ids.with_values(placed(ids.values))
+    else:
+        ids = ids.with_flat_values(placed(ids.flat_values)) if isinstance(ids, tf.RaggedTensor) else placed(ids)
+    return tf.concat(list(params), 0), ids
+
+
+@public
+def embedding_lookup_sparse(params: Any, sp_ids: Any, sp_weights: Any, partition_strategy: str = "mod",
+                            name: str | None = None, combiner: str | None = None, max_norm: Any = None,
+                            allow_fast_lookup: bool = False) -> Any:
+    """`tf.nn.embedding_lookup_sparse`; rows of several tables go round by `partition_strategy`."""
+    params, sp_ids = _partitioned(params, sp_ids, partition_strategy)
+    return named(_nn.embedding_lookup_sparse(params, sp_ids, sp_weights, combiner, max_norm), name)
+
+
+@public
+def safe_embedding_lookup_sparse(embedding_weights: Any, sparse_ids: Any, sparse_weights: Any = None,
+                                 combiner: str | None = "mean", default_id: Any = None, name: str | None = None,
+                                 partition_strategy: str = "div", max_norm: Any = None,
+                                 allow_fast_lookup: bool = False) -> Any:
+    """`tf.nn.safe_embedding_lookup_sparse`; rows of several tables go round by `partition_strategy`."""
+    tables, sparse_ids = _partitioned(embedding_weights, sparse_ids, partition_strategy)
+    if default_id is not None:
+        _, default_id = _partitioned(embedding_weights, tf.convert_to_tensor(default_id), partition_strategy)
+    return named(_nn.safe_embedding_lookup_sparse(tables, sparse_ids, sparse_weights, combiner, default_id, max_norm),
+                 name)
 
 
 @public
