@@ -169,7 +169,7 @@ class GradientTape:
 
         Integer tensors are not differentiable: watching one has no effect.
         """
-        for x in nest.flatten(tensor):
+        for x in _flat(tensor):
             if not isinstance(x, Tensor) and not hasattr(x, "_read_tensor"):
                 raise ValueError(f"Passed in object {x!r} of type {type(x).__name__!r}, not tf.Tensor or tf.Variable.")
             if not x.dtype.is_differentiable:
@@ -490,7 +490,7 @@ class GradientTape:
         del parallel_iterations, experimental_use_pfor
         unconnected = unconnected_mode(unconnected_gradients)
         target = convert.as_tensor(target)
-        flat = nest.flatten(sources)
+        flat = _flat(sources)
         rows = self._rows(target, _units(target.dims, target.dtype.np), flat)
         shape = tuple(target.dims)
         return nest.pack(sources, [_assemble([row[i] for row in rows], s, 0, shape + tuple(s.dims), unconnected)
@@ -527,7 +527,7 @@ class GradientTape:
         """
         del parallel_iterations, experimental_use_pfor
         unconnected = unconnected_mode(unconnected_gradients)
-        target = convert.as_tensor(target)
+        target, source = convert.as_tensor(target), _variable_behind(source)
         if not target.ndim or not len(source.dims) or target.dims[0] != source.dims[0]:
             raise ValueError(f"Need first dimension of target shape ({target.shape}) and source shape "
                              f"({TensorShape(source.dims)}) to match.")
@@ -571,7 +571,13 @@ def _is_leaf(x: object) -> bool:
 def _flat(structure: Nest) -> list[Readable]:
     if type(structure) is list and all(map(_is_leaf, structure)):
         return structure
-    return [structure] if _is_leaf(structure) else nest.flatten(structure)
+    return [structure] if _is_leaf(structure) else [
+        x if _is_leaf(x) else _variable_behind(x) for x in nest.flatten(structure)]
+
+
+def _variable_behind(x: Any) -> Any:
+    """The variable for which an object of a library's own class acts, as that of Keras does; else the object."""
+    return x.handle if getattr(type(x), "_should_act_as_resource_variable", False) else x
 
 
 def _is_smooth(x: Readable) -> bool:

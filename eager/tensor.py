@@ -49,7 +49,7 @@ class Tensor:
     """
 
     # Native entries set only `_memory`; `_id` appears when a tape first sees the tensor, `_device` off the CPU.
-    __slots__ = ("_memory", "_id", "_device", "__weakref__")
+    __slots__ = ("_memory", "_id", "_device", "__weakref__", "__dict__")
     __array_priority__ = 100  # NumPy arrays leave `array + tensor` to the tensor
 
     _memory: np.ndarray  # or an object with an array's shape, ndim, size, dtype and nbytes

@@ -215,6 +215,11 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         return TensorRef(self)
 
     @property
+    def _unique_id(self) -> str:
+        """A name that no other variable has, by which libraries know it."""
+        return f"{self._name}_{self._order}"
+
+    @property
     def _label(self) -> str:
         """The name that errors give it."""
         return f"variable '{self.name}'"

@@ -23,6 +23,7 @@ from twofold.ir.spec import ShapeLike, TensorShape
 from twofold.runtime import devices
 
 from .contents import KnownElements, content
+from .operation import Operation, operation_of
 from .shapes import Relaxed, shape_of
 
 __all__ = ["SymbolicTensor", "SymbolicValueError", "TraceLike", "symbolic"]
@@ -57,6 +58,9 @@ class TraceLike(KnownElements, Protocol):
 
     def assume_shape(self, tensor: SymbolicTensor, shape: TensorShape) -> None:
         """Record that a tensor has a shape."""
+
+    def tensor_of(self, value: g.Value) -> SymbolicTensor:
+        """The tensor that stands for a value of the graph."""
 
 
 class SymbolicValueError(TypeError):
@@ -118,9 +122,9 @@ class SymbolicTensor(Tensor):
         return self.trace.graph
 
     @property
-    def op(self) -> Any:  # in `tf.compat.v1` tensors have an `Operation` instead
-        """The node that computes it, or None for an input of the function."""
-        return self.value.node
+    def op(self) -> Operation:
+        """The operation that computes it; of an input of the function, one of the type "Placeholder"."""
+        return operation_of(self.value, self.trace, self.name.rpartition(":")[0])
 
     def set_shape(self, shape: ShapeLike) -> None:
         """Assert that the value has this shape, which `.shape` tells from here on.

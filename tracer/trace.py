@@ -432,6 +432,17 @@ class Trace:
         self.input_tensors.append(tensor)
         return tensor
 
+    def tensor_of(self, value: g.Value) -> SymbolicTensor:
+        """The tensor that stands for a value of the graph; recorders know it as the same."""
+        if value.node is None:
+            known = next((t for t in self.input_tensors if t.value is value), None)
+            if known is not None:
+                return known
+        tensor = symbolic(value, self)
+        if value in self.identities:
+            tensor._id = self.identities[value]
+        return tensor
+
     # -- variables --------------------------------------------------------------------------------
     def read_variable(self, variable: Variable) -> SymbolicTensor:
         """The value of a variable at this point; recorders are not told."""

@@ -20,6 +20,7 @@ from twofold._front.namespace import publish
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError, op_error
 from twofold.ir.op import REGISTRY
+from twofold.tracer.operation import title
 
 _ROWS = """
 AccumulateNV2(inputs, shape) = math.accumulate_n(inputs, shape)
@@ -328,10 +329,6 @@ WriteFile(filename, contents) = io.write_file(filename, contents)
 ZerosLike(x) = zeros_like(x)
 """
 
-#: elementwise ops whose raw op has another name than theirs in capitals
-_OTHER_NAMES = {"divide": "RealDiv", "divide_no_nan": "DivNoNan", "floordiv": "FloorDiv", "floormod": "FloorMod",
-                "multiply": "Mul", "multiply_no_nan": "MulNoNan", "negative": "Neg", "nextafter": "NextAfter",
-                "subtract": "Sub", "truncatediv": "TruncateDiv", "truncatemod": "TruncateMod"}
 #: elementwise ops that are no raw ops of TensorFlow, or whose rows are above, since they take more than operands
 _NOT_BY_RULE = frozenset({
     "add_n", "cast", "cbrt", "clip_by_value", "gelu", "gelu_grad", "gelu_tanh", "gelu_tanh_grad", "hypot", "leaky_relu",
@@ -360,7 +357,7 @@ _RESULT_TYPES = frozenset({"Tcomplex", "Tout", "Treal"})
 
 def _by_rule(name: str) -> tuple[str, str]:
     """The name and the row of an elementwise op."""
-    raw = _OTHER_NAMES.get(name) or "".join(part[0].upper() + part[1:] for part in name.split("_"))
+    raw = title(name)
     count = len(REGISTRY[name].params)
     arguments = _ARGUMENTS.get(name, ("x", "y")[:count])
     given = arguments[:count][::-1] if name in _GRADIENT_LAST else arguments[:count]

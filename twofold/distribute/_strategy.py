@@ -357,6 +357,18 @@ class StrategyExtended:
         del group
         return fn(var, *args, **(kwargs or {}))
 
+    def colocate_vars_with(self, colocate_with_variable: Any) -> contextlib.AbstractContextManager[None]:
+        """A block whose variables lie where another does; a variable lies where its initial value does.
+
+        Args:
+            colocate_with_variable: a variable of this strategy.
+        """
+        del colocate_with_variable
+        return contextlib.nullcontext()
+
+    def _in_multi_worker_mode(self) -> bool:  # which Keras asks
+        return self._strategy._group.size > 1
+
     def variable_created_in_scope(self, v: Any) -> bool:
         """Whether a variable is one for all replicas: all are."""
         return isinstance(v, tf.Variable)

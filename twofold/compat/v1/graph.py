@@ -31,6 +31,7 @@ from twofold.ir.dtypes import DType
 from twofold.ir.errors import OpError
 from twofold.ir.op import Op, apply
 from twofold.ir.spec import listed, spec
+from twofold.tracer.operation import title
 from twofold.tracer.symbolic import SymbolicTensor
 from twofold.tracer.trace import Trace
 
@@ -39,8 +40,6 @@ from .operations import Deferred, GraphTensor, Operation, deferred
 __all__ = ["Graph", "current_graph"]
 
 _current: contextvars.ContextVar[Graph | None] = contextvars.ContextVar("v1_graph", default=None)
-_NAMES = {"matmul": "MatMul", "multiply": "Mul", "subtract": "Sub", "reduce_sum": "Sum", "reduce_mean": "Mean",
-          "reduce_max": "Max", "reduce_min": "Min", "divide": "RealDiv", "negative": "Neg"}  # TensorFlow's own
 _TRIED_RANKS = (2, 1, 0, 4, 3, 5)
 
 
@@ -341,8 +340,6 @@ class _GraphTrace(Trace):
         self.entered: dict[int, SymbolicTensor] = {}  # id of a variable -> its value when a run begins
         self._tensors: dict[g.Value, GraphTensor] = {}
 
-    title = staticmethod(lambda name: _title(name))
-
     def placeholder(self, dims: Sequence[Any], dtype: DType, name: str) -> SymbolicTensor:
         """An input that is fed."""
         value = self.graph.add_input(dims, dtype, name)
@@ -387,14 +384,14 @@ class _GraphTrace(Trace):
         def make(tensors: Sequence[Any]) -> Sequence[Any]:
             results = apply(op, tuple(tensors), attrs)
             return results if isinstance(results, tuple) else (results,)
-        results = deferred(self.owner, make, inputs, dtypes, naming.full_name(_title(op.name)))
+        results = deferred(self.owner, make, inputs, dtypes, naming.full_name(title(op.name)))
         return results[0] if len(results) == 1 else tuple(results)
 
     def add(self, op: Any, values: Sequence[g.Value], attrs: dict[str, Any], specs: Sequence[Any],
             regions: Sequence[g.Graph] = ()) -> tuple[SymbolicTensor, ...]:
         """A node, whose results have names."""
         outputs = super().add(op, values, attrs, specs, regions)
-        return self.name_all(outputs, _title(op.name))
+        return self.name_all(outputs, title(op.name))
 
     def name_all(self, outputs: Sequence[SymbolicTensor], name: str) -> tuple[SymbolicTensor, ...]:
         """Tensors of a graph in the place of those of a trace."""
@@ -451,11 +448,6 @@ class _GraphTrace(Trace):
         start = super().initial_value(value, dtype)
         self.starts = value if isinstance(value, SymbolicTensor) or callable(value) else start
         return start
-
-
-def _title(name: str) -> str:
-    """The name of an op as TensorFlow writes it."""
-    return _NAMES.get(name) or "".join(part.capitalize() for part in name.split("_"))
 
 
 def _dtypes_of(op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> list[DType]:

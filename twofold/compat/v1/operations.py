@@ -12,6 +12,7 @@ from typing import Any, NoReturn, Protocol
 
 from twofold.ir.dtypes import DType
 from twofold.ir.spec import TensorShape, listed
+from twofold.tracer import operation
 from twofold.tracer.symbolic import SymbolicTensor
 
 from .current import session_or_default
@@ -33,43 +34,28 @@ class Graph(Protocol):
     def unique(self, name: str) -> str: ...
 
 
-class Operation:
+class Operation(operation.Operation):
     """A part of a graph that a session can run for its effect.
 
     Attributes:
-        graph: the graph that it is of.
-        name: its name.
-        type: its kind, as TensorFlow names it.
         updates: variables and the tensors they are set to.
-        nodes: nodes of the graph that are run for their effect.
         after: operations that are run with it, and come first.
-        outputs: its results.
         initialises: whether the variables are initialised by it.
     """
 
     def __init__(self, graph: Graph, updates: Sequence[tuple[Any, Any]], name: str, initialises: bool = False,
                  nodes: Sequence[Any] = (), after: Sequence[Operation] = (), outputs: Sequence[Any] = (),
                  kind: str = "NoOp") -> None:
-        self.graph, self.name, self.initialises, self.type = graph, name, initialises, kind
-        self.updates, self.nodes = listed(updates, "updates"), listed(nodes, "nodes")
-        self.outputs, self.after = listed(outputs, "outputs"), [*listed(after, "after"), *graph.controlling]
+        super().__init__(graph, graph.trace, name, kind, listed(nodes, "nodes"), listed(outputs, "outputs"))
+        self.updates, self.initialises = listed(updates, "updates"), initialises
+        self.after = [*listed(after, "after"), *graph.controlling]
         self.number = next(_numbers)  # operations run in the order in which they were made
         graph.operations.setdefault(name, self)
-
-    @property
-    def inputs(self) -> list[Any]:
-        """Its operands."""
-        trace = self.graph.trace
-        return [trace.tensor_of(v) for node in self.nodes for v in node.inputs]
 
     @property
     def control_inputs(self) -> list[Operation]:
         """The operations that come first."""
         return list(self.after)
-
-    def values(self) -> tuple[Any, ...]:
-        """Its results."""
-        return tuple(self.outputs)
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Run it in the session given, or the current one.
@@ -81,9 +67,6 @@ class Operation:
             ValueError: there is no session.
         """
         session_or_default(session).run(self, feed_dict)
-
-    def __repr__(self) -> str:
-        return f"<tf.Operation {self.name!r} type={self.type}>"
 
 
 class GraphTensor(SymbolicTensor):
@@ -202,7 +185,7 @@ def operation_of(tensor: GraphTensor) -> Operation:
         return known
     node = None if isinstance(tensor, Deferred) else tensor.value.node
     outputs = [tensor] if node is None else [graph.trace.tensor_of(v) for v in node.outputs]
-    kind = "Placeholder" if node is None else graph.trace.title(node.op.name)
-    made = Operation(graph, [], name, nodes=[] if node is None else [node], outputs=outputs, kind=kind)
+    made = Operation(graph, [], name, nodes=[] if node is None else [node], outputs=outputs,
+                     kind=operation.kind_of(node))
     made.after = list(graph.controls.get(node, ()))
     return made
