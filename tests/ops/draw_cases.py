@@ -2,13 +2,16 @@
 
 `record_draws.py` keeps what TensorFlow gives; `test_tensorflow_draws.py` compares. A case gives tensors, arrays or
 lists of numbers. Names of groups say what they need: those of `exact` are equal to the bit, those of `close` go through
-logarithms, sines and cosines, which libraries round differently in the last place.
+functions of float64, which libraries round differently in the last place.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 __all__ = ["EXACT", "CLOSE", "run"]
 
@@ -70,6 +73,13 @@ def _range(tf: Any) -> Any:
     return [tf.random.stateless_uniform([5], [3, 4], -3.0, 1.5),
             tf.random.stateless_uniform([2, 2], [3, 4], [0.0, 1.0], [2.0, 3.0], "float64"),
             tf.random.stateless_uniform([9], [3, 4], 0.1, 0.7, "float16")]
+
+
+@_exact("a million stateless normal numbers")
+def _many_normals(tf: Any) -> Any:
+    """The digest of as many as meet most of the 2**23 fractions that logarithms, sines and cosines are taken of."""
+    drawn = [tf.random.stateless_normal([1 << 20], [n, 6]).numpy().tobytes() for n in range(2)]
+    return [np.frombuffer(hashlib.sha256(data).digest(), np.uint8) for data in drawn]
 
 
 @_close("stateless normal parameters")
