@@ -11,6 +11,8 @@ from .types import Attrs
 
 __all__ = ["GraphDef", "NodeDef", "graph_def"]
 
+_KINDS = {"string_add": "add"}  # nodes are called by the operator; strings have an op of their own
+
 
 @shows("definition")
 def graph_def(graph: Graph) -> GraphDef:
@@ -22,7 +24,7 @@ def graph_def(graph: Graph) -> GraphDef:
         names[value] = _free(value.name or "input", taken)
         nodes.append(NodeDef(names[value], "Placeholder", [], _spec(value)))
     for node in graph.nodes:
-        kind = "Const" if node.op is CONSTANT else node.op.name
+        kind = _KINDS.get(node.op.name, node.op.name) if node.op is not CONSTANT else "Const"
         name = _free(kind, taken)
         for value in node.outputs:
             names[value] = f"{name}:{value.index}" if value.index else name

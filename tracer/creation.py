@@ -60,14 +60,22 @@ class Creation:
         Raises:
             ValueError: no variable may be created, or the value depends on what is not known yet.
         """
-        if not self.allowed:
-            raise ValueError(ONCE)
+        self.once()
         if callable(value) and not hasattr(value, "_read_tensor"):
             with eagerly():
                 return where_asked(convert.as_tensor(value(), dtype=dtype))
         start = convert.as_tensor(value, dtype=dtype)
         with eagerly():
             return where_asked(self._of_value(start.value, start.trace) if isinstance(start, SymbolicTensor) else start)
+
+    def once(self) -> None:
+        """Ask before variables are made, also by what makes them aside of the trace.
+
+        Raises:
+            ValueError: the function was traced before.
+        """
+        if not self.allowed:
+            raise ValueError(ONCE)
 
     def _of_value(self, value: g.Value, trace: TraceLike) -> Tensor:
         """The value now; a depth-first walk that keeps its own stack, because graphs may be deep."""

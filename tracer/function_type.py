@@ -101,6 +101,14 @@ class InferenceFunction:
 
     cached_definition = definition
 
+    def __call__(self, *args: PythonValue) -> Structure:
+        """The structured result for the tensors of a call.
+
+        Raises:
+            TypeError: there is another number of tensors.
+        """
+        return self._call(self._checked(args))
+
     def call_preflattened(self, args: Sequence[PythonValue]) -> Structure:
         """The structured result for the tensors of a call."""
         return self._call(list(args)[:len(self.function_type.flat_inputs)])
@@ -113,11 +121,14 @@ class InferenceFunction:
         Raises:
             TypeError: there is another number of tensors.
         """
+        return [x for x in nest.flatten(self._call(self._checked(args))) if isinstance(x, Tensor)]
+
+    def _checked(self, args: Sequence[PythonValue]) -> Sequence[PythonValue]:
         count = len(self.function_type.flat_inputs)
         if len(args) not in (count, count + len(self._captures)):
             raise TypeError(f"{self.name.decode()} takes {count} tensors and {len(self._captures)} captured ones; got "
                             f"{len(args)}.")
-        return [x for x in nest.flatten(self.call_preflattened(args)) if isinstance(x, Tensor)]
+        return args[:count]
 
     def __repr__(self) -> str:
         return f"<InferenceFunction {self.name.decode()}{self.function_type}>"

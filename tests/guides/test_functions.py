@@ -630,3 +630,67 @@ second(w, x, y)
 twice = float(w)
 """)
     assert (guide["once"], guide["twice"]) == (1.0, -0.5)
+
+
+def test_the_flat_function_within_and_its_nodes(guide: Page) -> None:
+    guide.shows("""
+@tf.function
+def double(a):
+  return a + a
+
+strings = double.get_concrete_function(tf.constant("a"))
+for node in strings.graph.as_graph_def().node:
+  print(f"{node.input} -> {node.name}")
+strings.inference_fn(tf.constant("b"))
+""", """
+[] -> a
+['a', 'a'] -> add
+['add'] -> Identity
+<tf.Tensor: shape=(), dtype=string, numpy=b'bb'>
+""")
+    with pytest.raises(TypeError, match="takes 1 tensors and 0 captured ones; got 2"):
+        guide.run("strings.inference_fn(tf.constant('b'), tf.constant('c'))")
+
+
+def test_loops_over_datasets_of_generators_that_say_only_dtypes(guide: Page) -> None:
+    guide.shows("""
+@tf.function
+def apart(dataset):
+  total = tf.constant(0)
+  for x, y in dataset:
+    total += tf.reduce_sum(tf.abs(y - x))
+  return total
+
+def pairs(values):
+  return tf.data.Dataset.from_generator(lambda: values, (tf.int32, tf.int32))
+
+for data in pairs([(1, 3)] * 3), pairs([(1, 2)] * 10), pairs([([1, 2], [3, 3])] * 2):
+  graph = apart.get_concrete_function(data).graph
+  print(apart(data).numpy(), len(graph.as_graph_def().node) < 12)
+print(apart.experimental_get_tracing_count())
+""", """
+6 True
+10 True
+6 True
+2
+""")
+
+
+def test_an_optimizer_makes_its_variables_in_a_first_trace_only(guide: Page) -> None:
+    guide.run("""
+@tf.function
+def step(w, optimizer):
+  with tf.GradientTape() as tape:
+    loss = tf.square(w)
+  optimizer.apply_gradients(zip(tape.gradient(loss, [w]), [w]))
+
+w = tf.Variable(2.)
+first, second = tf.keras.optimizers.Adam(0.01), tf.keras.optimizers.Adam(0.001)
+step(w, first)
+""")
+    with pytest.raises(ValueError, match="only supports singleton"):
+        guide.run("step(w, second)")
+    guide.run("""
+second.build([w])
+step(w, second)
+""")

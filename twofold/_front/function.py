@@ -11,6 +11,7 @@ from twofold.eager.playing import CotangentsByNumber, Entry
 from twofold.ir.op import tracing
 from twofold.tracer import options
 from twofold.tracer.creation import eagerly
+from twofold.tracer.trace import current
 from twofold.tracer.types import Cotangent
 
 from .api import public
@@ -116,6 +117,17 @@ def init_scope() -> Iterator[None]:
     """
     with eagerly():
         yield
+
+
+def creating() -> None:
+    """What makes its variables in an `init_scope` when it is first used asks before that whether it may.
+
+    Raises:
+        ValueError: a function is traced here that was traced before.
+    """
+    trace = current()
+    if trace is not None:
+        trace.creation.once()
 
 
 def _compiled_backward(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: CotangentsByNumber,

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import twofold as tf
 from twofold._front import iteration as engine
 
@@ -208,8 +210,26 @@ class Dataset(SourceMethods, OrderMethods, MapMethods, BatchMethods, CombineMeth
             [tf.convert_to_tensor(x) for x in engine.nest.flatten(fn(state, element))]))
 
     # -- inside of traced functions ---------------------------------------------------------------
-    def __staged_sequence__(self) -> Any:
+    def _ranked(self) -> Form:
+        """The form of elements, with the ranks of the first one where nothing said them: traces need ranks."""
         form = self._node.form
+        if any(isinstance(s, tf.TensorSpec) and s.dims is None for s in form.flat) and not isinstance(
+                self._node, Placeholder) and not tensors_in(self._node):
+            known = self.__dict__.get("_ranked_form")
+            return self.__dict__.setdefault("_ranked_form", self._peeked(form)) if known is None else known
+        return form
+
+    def _peeked(self, form: Form) -> Form:
+        with tf.init_scope():
+            first = Iterator(self)._pull()
+        if first is None:
+            return form
+        return Form(form.pack([tf.TensorSpec([None] * np.ndim(engine.on_host(x)), s.dtype, s.name)
+                               if isinstance(s, tf.TensorSpec) and s.dims is None else s
+                               for s, x in zip(form.flat, first, strict=True)]))
+
+    def __staged_sequence__(self) -> Any:
+        form = self._ranked()
         return _Elements(self, lambda: staged_iterator(self._node, self._given), tensor_specs(form),
                          lambda leaves: packed(form, leaves),
                          lambda first: self.enumerate(first).__staged_sequence__(), _joined)
@@ -217,10 +237,10 @@ class Dataset(SourceMethods, OrderMethods, MapMethods, BatchMethods, CombineMeth
     def __trace_token__(self) -> tuple[Any, Any]:
         node = self._node
         symbolic = isinstance(node, Placeholder) or (engine.staging() and tensors_in(node))
-        return repr(self.element_spec), _as_handle(self) if symbolic else engine.handle(self)
+        return repr(self._ranked().spec), _as_handle(self) if symbolic else engine.handle(self)
 
     def __with_trace_token__(self, token: Any) -> Dataset:
-        return Dataset(Placeholder(token, self.element_spec), self._given)
+        return Dataset(Placeholder(token, self._ranked().spec), self._given)
 
 
 class _Elements(engine.StagedElements):

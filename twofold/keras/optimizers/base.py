@@ -301,6 +301,14 @@ class Optimizer(Slots):
                 with together([variable]):
                     variable.assign(variable.constraint(variable))
 
+    def _build(self, variables: Sequence[tf.Variable]) -> None:
+        """Build, or stay unbuilt where a trace may not make variables: the first is refused then."""
+        try:
+            self.build(variables)
+        except ValueError:
+            self.built = False
+            raise
+
     def _variables_of(self, grads: Sequence[Any], variables: Sequence[tf.Variable] | None) -> list[tf.Variable]:
         """The variables that `grads` are for; the optimizer is built where it was not."""
         if variables is None:
@@ -313,7 +321,7 @@ class Optimizer(Slots):
             if not self._ready:
                 with making:  # several threads may make the first call
                     if not self.built:
-                        self.build(variables)
+                        self._build(variables)
                     self._ready = True  # `built` is set before the variables of all classes are there
         if len(grads) != len(variables):
             raise ValueError(f"There must be a gradient, or None, for each variable; got {len(grads)} gradients for "

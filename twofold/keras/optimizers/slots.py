@@ -18,6 +18,7 @@ import numpy as np
 import twofold as tf
 from twofold._front import replica
 from twofold._front.api import listed
+from twofold._front.function import creating
 from twofold.tracking import Trackable
 
 from .. import config as keras_config
@@ -62,11 +63,14 @@ class Slots(Trackable):
             name: its name, which comes after the optimizer's.
         Returns:
             The variable.
+        Raises:
+            ValueError: it is made where a `tf.function` is traced that was traced before.
 
         >>> import twofold as tf
         >>> tf.keras.optimizers.SGD(name="sgd").add_variable((2,), name="speed").name
         'sgd/speed:0'
         """
+        creating()
         dtype = tf.as_dtype(dtype or keras_config.floatx())
         shape = [int(n) for n in listed(shape, "A shape")]
         with tf.init_scope():
