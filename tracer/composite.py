@@ -106,15 +106,16 @@ def pack(value: Structure, leaves: Sequence[PythonValue]) -> Structure:
 def free_shapes(value: Structure) -> list[TensorShape | None]:
     """For each leaf of a value None, or its shape with None where its kind lets loops change it."""
     invariants: list[TensorShape | None] = []
-    for leaf in nest.flatten(value):
-        invariants.extend(leaf.invariants() if isinstance(leaf, Composite) else [None])
+    for leaf in nest.flatten(value, expand_composites=False):
+        invariants.extend(leaf.invariants() if hasattr(leaf, "invariants") else [None] * len(nest.flatten(leaf)))
     return invariants
 
 
 def adapt(before: Structure, after: Structure) -> Structure:
     """A value from before a loop in the form of the one after it; None where that cannot be."""
     try:
-        adapted = nest.map_structure(lambda a, b: b.adapted(a) if isinstance(b, Composite) else a, before, after)
+        adapted = nest.map_structure(lambda a, b: b.adapted(a) if hasattr(b, "adapted") else a, before, after,
+                                     expand_composites=False)
     except (TypeError, ValueError):
         return None
     return adapted if same_form(adapted, after) else None

@@ -291,9 +291,10 @@ _COMPOSITES = {"RaggedTensor": ("ragged", "_ragged.ragged_tensor"), "RaggedTenso
     "ragged", "_ragged.ragged_tensor"), "SparseTensor": ("sparse", "_sparse.sparse_tensor"), "SparseTensorSpec": (
         "sparse", "_sparse.sparse_tensor")}
 #: functions that are imported when they are first asked for, by their modules
-_LATER = {"edit_distance": "_ops.nn_ctc", "fingerprint": "_ops.string_hashes", **dict.fromkeys((
-    "approx_top_k", "conv", "conv2d_backprop_filter_v2", "conv2d_backprop_input_v2", "extract_volume_patches"),
-    "_ops.nn_windows")}
+_LATER = {
+    "OptionalSpec": "data._optional", "edit_distance": "_ops.nn_ctc", "fingerprint": "_ops.string_hashes",
+    **dict.fromkeys(("approx_top_k", "conv", "conv2d_backprop_filter_v2", "conv2d_backprop_input_v2",
+                     "extract_volume_patches"), "_ops.nn_windows")}
 #: modules of Keras that have a place here too, and its initialisers under their older names
 _KERAS = frozenset({"initializers", "metrics", "optimizers"})
 _INITIALIZERS = {"constant_initializer": "Constant", "ones_initializer": "Ones", "random_normal_initializer":
@@ -329,6 +330,7 @@ if _TYPE_CHECKING:
     from ._ragged.ragged_tensor import RaggedTensorSpec as RaggedTensorSpec
     from ._sparse.sparse_tensor import SparseTensor as SparseTensor
     from ._sparse.sparse_tensor import SparseTensorSpec as SparseTensorSpec
+    from .data._optional import OptionalSpec as OptionalSpec
 
 
 def _imported(name: str) -> object:

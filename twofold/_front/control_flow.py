@@ -269,7 +269,7 @@ def _like(first: Any, given: Any) -> Any:
     if isinstance(first, (list, tuple)) and isinstance(given, (list, tuple)) and len(first) == len(given) \
             and not hasattr(first, "_fields"):
         given = type(first)(given)
-    nest.assert_same_structure(first, given)
+    nest.assert_same_structure(first, given, expand_composites=False)
     return given
 
 

@@ -21,10 +21,11 @@ from ._methods_map import MapMethods
 from ._methods_order import OrderMethods
 from ._methods_source import SourceMethods
 from ._node import INFINITE, UNKNOWN, Node, tensors_in
+from ._optional import tensor_specs
 from ._sources import Placeholder, Tensors
 from ._structure import DatasetSpec, Form
 from ._value import DatasetValue, provide
-from .iterator import Iterator, NumpyIterator, packed, staged_iterator, tensor_specs
+from .iterator import Iterator, NumpyIterator, packed, staged_iterator
 from .options import Options, run_of
 
 __all__ = ["Dataset"]

@@ -20,12 +20,12 @@ from ._devices import OnDevice
 from ._files import matching_files
 from ._node import INFINITE as INFINITE_CARDINALITY
 from ._node import UNKNOWN as UNKNOWN_CARDINALITY
+from ._optional import Optional
 from ._order import HINT as SHARD_HINT
 from ._parallel import AUTOTUNE
 from ._records import compression_of
 from ._sharding import AutoShardPolicy
 from .dataset import Dataset
-from .iterator import Optional
 from .options import (
     AutotuneOptions,
     DistributeOptions,

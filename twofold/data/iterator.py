@@ -14,13 +14,14 @@ from twofold._front.together import locks
 from twofold.tracking import Trackable
 
 from ._node import Node, bound, tensors_in
+from ._optional import Optional, fillers, tensor_specs
 from ._sources import Placeholder
 from ._state import decoded, encoded
 from ._structure import DatasetSpec, Form, numpy_leaf
 from ._value import dataset_from, is_dataset
 from .options import Options, run_of
 
-__all__ = ["Iterator", "IteratorSpec", "NumpyIterator", "Optional", "packed", "staged_iterator", "tensor_specs"]
+__all__ = ["Iterator", "IteratorSpec", "NumpyIterator", "packed", "staged_iterator"]
 
 _END = "End of sequence"
 _STAGED = 1000  # calls of next() in traces that are taken for a loop without an end
@@ -54,64 +55,6 @@ class IteratorSpec:
 
     def __repr__(self) -> str:
         return f"IteratorSpec({self.element_spec!r})"
-
-
-@engine.guarded
-class Optional:
-    """An element, or the knowledge that there is none; see `Iterator.get_next_as_optional`.
-
-    >>> import twofold as tf
-    >>> tf.data.experimental.Optional.from_value(42).get_value()
-    <tf.Tensor: shape=(), dtype=int32, numpy=42>
-    """
-
-    def __init__(self, element_spec: Any, leaves: Sequence[Any] | None, there: Any) -> None:
-        self._form, self._leaves, self._there = Form(element_spec), leaves, there
-
-    @staticmethod
-    def from_value(value: Any) -> Optional:
-        """An optional that has a value.
-
-        Args:
-            value: a tensor or a structure of tensors.
-        """
-        from ._structure import normal, spec_of
-        element = normal(value)
-        return Optional(spec_of(element), engine.nest.flatten(element), tf.constant(True))
-
-    @staticmethod
-    def empty(element_spec: Any) -> Optional:
-        """An optional without a value.
-
-        Args:
-            element_spec: what its value would be.
-        """
-        return Optional(element_spec, None, tf.constant(False))
-
-    @property
-    def element_spec(self) -> Any:
-        """What the value is."""
-        return self._form.spec
-
-    def has_value(self, name: str | None = None) -> Any:
-        """Whether there is a value: a bool scalar.
-
-        Args:
-            name: accepted, without effect.
-        """
-        return self._there
-
-    def get_value(self, name: str | None = None) -> Any:
-        """The value.
-
-        Args:
-            name: accepted, without effect.
-        Raises:
-            InvalidArgumentError: there is none.
-        """
-        if self._leaves is None:
-            raise tf.errors.InvalidArgumentError(None, None, "The given optional does not have a value.")
-        return self._form.pack(self._leaves)
 
 
 @engine.guarded
@@ -203,9 +146,10 @@ class Iterator(Trackable):
     def get_next_as_optional(self) -> Optional:
         """The next element, or none, as an `Optional`."""
         if self._token is not None or engine.staging():
-            elements = self.__staged_sequence__()
-            there = elements.more(None)
-            return Optional(self.element_spec, _Late(elements), there)
+            specs = tensor_specs(self._form)
+            there, *leaves = engine.host_call(_get_optional, "IteratorGetNextAsOptional", [self._handle()],
+                                              [tf.TensorSpec([], tf.bool), *specs])
+            return Optional(self.element_spec, leaves, there)
         item = self._pull()
         if item is None:
             return Optional.empty(self.element_spec)
@@ -305,25 +249,6 @@ class Iterator(Trackable):
                 orders.load(place)
 
 
-class _Late(Sequence):
-    """The leaves of an optional in a trace: taken when they are asked for."""
-
-    def __init__(self, elements: Any) -> None:
-        self._elements = elements
-        self._leaves: list[Any] | None = None
-
-    def _all(self) -> list[Any]:
-        if self._leaves is None:
-            self._leaves = engine.nest.flatten(self._elements.item(None))
-        return self._leaves
-
-    def __getitem__(self, at: Any) -> Any:
-        return self._all()[at]
-
-    def __len__(self) -> int:
-        return len(self._all())
-
-
 def _get_next(token: Any) -> list[Any]:
     item = engine.held(token)._pull()
     if item is None:
@@ -331,14 +256,16 @@ def _get_next(token: Any) -> list[Any]:
     return engine.tensors_of(as_arrays(item))
 
 
+def _get_optional(token: Any) -> list[Any]:
+    iterator = engine.held(token)
+    item = iterator._pull()
+    arrays = fillers(tensor_specs(iterator._form)) if item is None else as_arrays(item)
+    return engine.tensors_of([np.array(item is not None), *arrays])
+
+
 def as_arrays(item: Any) -> list[np.ndarray]:
     """An item for a graph: datasets are handles."""
     return [engine.array_of(engine.handle(x)) if is_dataset(x) else x for x in item]
-
-
-def tensor_specs(form: Form) -> list[tf.TensorSpec]:
-    """The specs of the tensors that stand for an element in a graph."""
-    return [tf.TensorSpec([], tf.string) if isinstance(s, DatasetSpec) else s for s in form.flat]
 
 
 def packed(form: Form, leaves: Sequence[Any]) -> Any:

@@ -111,9 +111,9 @@ class extension_type:
 if TYPE_CHECKING:
     from .._ragged.row_partition import RowPartition as RowPartition
     from .._ragged.shape import DynamicRaggedShape as DynamicRaggedShape
-    from ..data.iterator import Optional as Optional
+    from ..data._optional import Optional as Optional
 
-_LATER = {"DynamicRaggedShape": "_ragged.shape", "Optional": "data.iterator", "RowPartition": "_ragged.row_partition"}
+_LATER = {"DynamicRaggedShape": "_ragged.shape", "Optional": "data._optional", "RowPartition": "_ragged.row_partition"}
 
 
 def __getattr__(name: str) -> Any:

@@ -17,8 +17,9 @@ from twofold._front.namespace import publish
 from twofold.data import __all__ as _data
 from twofold.data import experimental as experimental
 from twofold.data._node import bound, tensors_in
+from twofold.data._optional import tensor_specs
 from twofold.data._structure import Form
-from twofold.data.iterator import as_arrays, packed, tensor_specs
+from twofold.data.iterator import as_arrays, packed
 from twofold.ir.spec import TensorShape, TensorSpec
 
 from .building import effect
