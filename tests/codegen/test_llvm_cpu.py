@@ -20,7 +20,7 @@ from kernel_sample import ALL, VALUE_TYPES, assert_same, random
 from llvmlite import ir
 
 from twofold.codegen import llvm_cpu, llvm_module, llvm_ops, reduce, schedule
-from twofold.codegen.kernels import equal, indexing, pool, scan, segment, softmax, sparse
+from twofold.codegen.kernels import equal, indexing, pool, scan, segment, softmax, sparse, tables, texts
 from twofold.codegen.kernels import random as draws
 from twofold.codegen.loop import Kernel, LoopBuilder
 from twofold.ir import dtypes as dt
@@ -264,6 +264,39 @@ def test_places_of_equal_numbers() -> None:
     places = [same(equal.first(dt.int64), 0, 1, zeros(dt.int32, 300), zeros(dt.int32, 601), x, 300, 601)[1][0],
               same(equal.first_by_elements(dt.int64), 0, 300, zeros(dt.int32, 300), x)[1][0]]
     assert all(first.tolist() == want for first in places)
+
+
+def test_hash_tables() -> None:
+    """Keys that come, are looked for and go, against a dict: of few slots, so that they stand in one another's."""
+    keys = np.random.default_rng(26).integers(-15, 15, 60)
+    state, slots, stored, layout = zeros(dt.int64, 2), zeros(dt.int64, 128), zeros(dt.int64, 32), (63, 64 - 4)
+    _, (rows, state, slots, _, stored) = same(tables.insert(dt.int64, True), 0, 60, zeros(dt.int64, 60), state, 32,
+                                              slots, *layout, keys, stored)
+    known = {key: row for row, key in enumerate(dict.fromkeys(keys.tolist()))}
+    assert rows.tolist() == [known[key] for key in keys.tolist()] and state.tolist() == [60, len(known)]
+    gone = keys[:7]
+    _, (_, slots, *_) = same(tables.remove(dt.int64, True), 0, 7, zeros(dt.int64, 7), slots, *layout, gone, stored)
+    wanted = np.arange(-20, 20)
+    left = [-1 if key in gone else known.get(key, -1) for key in wanted.tolist()]
+    find, by_vectors = tables.find(dt.int64, True, False), through_llvm(tables.find(dt.int64, True, True))
+    assert same(find, 0, 40, zeros(dt.int64, 40), slots, *layout, wanted, stored)[1][0].tolist() == left
+    assert run(by_vectors, 0, 40, (zeros(dt.int64, 40), slots, *layout, wanted, stored))[1][0].tolist() == left
+    _, (moved, *_) = same(tables.moved(), 0, 64, zeros(dt.int64, 512), 255, 64 - 6, slots, *layout,
+                          np.arange(100, 132))
+    later = [row + 100 if row >= 0 else -1 for row in left]
+    assert same(find, 0, 40, zeros(dt.int64, 40), moved, 255, 64 - 6, wanted, stored)[1][0].tolist() == later
+
+
+@pytest.mark.parametrize("make", [texts.sip, texts.murmur])
+def test_hashes_of_texts(make: Callable[[], Kernel]) -> None:
+    """Of objects with two words before the text, of 0 to 80 bytes. That of FarmHash takes numba 8 seconds; what the
+    hashes are is tested by TensorFlow's (tests/keras/test_lookup.py, tests/front/library_cases.py)."""
+    records = np.random.default_rng(27).integers(0, 1 << 62, (81, 12))
+    records[:, 0], records[:, 1] = 7, np.arange(81)
+    words = [3, 4] if make is texts.sip else [5]
+    _, (hashes, _) = same(make(), 0, 81, zeros(dt.uint64, 81), records.ctypes.data + 96 * np.arange(81), 0, 0, 7, 0, 1,
+                          16, 0, *words)
+    assert len(set(hashes.tolist())) == 81
 
 
 def test_places_that_are_not_zero() -> None:

@@ -171,6 +171,8 @@ def test_copies_have_contents_of_their_own() -> None:
     for again in (copy.deepcopy(table), pickle.loads(pickle.dumps(table))):
         again.insert(tf.constant(["a", "b"]), tf.constant([2, 3], tf.int64))
         assert as_dict(again) == {b"a": 2, b"b": 3} and as_dict(table) == {b"a": 1}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="empty_key"):
+        pickle.loads(pickle.dumps(Dense(tf.string, tf.int64, 0, "", "-"))).lookup(tf.constant(["a", ""]))
 
 
 def test_a_handle_that_is_none_is_refused() -> None:
@@ -180,3 +182,66 @@ def test_a_handle_that_is_none_is_refused() -> None:
     table = Static(Values(["a"], [1]), -1)
     with pytest.raises(tf.errors.InvalidArgumentError, match="must be int32"):
         table_find(table._handle, tf.constant(["a"]), tf.constant(0.5), 0, [])
+
+
+
+
+@pytest.mark.parametrize(("dtype", "shape"), [("int64", ()), ("uint8", ()), ("int32", (3,)), ("string", ()),
+                                              ("string", (2,))])
+def test_many_keys_against_a_dict(dtype: str, shape: tuple[int, ...]) -> None:
+    """A table grows, is emptied again, and numbers its rows anew; texts have all lengths about eight."""
+    rng = np.random.default_rng(0)
+
+    def some(count: int) -> np.ndarray:
+        numbers = rng.integers(2, 200 if dtype == "uint8" else 900, (count, *shape))
+        if shape:
+            numbers[:, 1:] %= 3
+        if dtype != "string":
+            return numbers.astype(dtype)
+        texts = np.empty(numbers.shape, object)
+        texts.reshape(-1)[:] = [b"k%d" % n + bytes(n % 13) for n in numbers.ravel().tolist()]
+        return texts
+
+    def spelt(keys: np.ndarray) -> list[Any]:
+        return [tuple(key) if shape else key for key in keys.tolist()]
+    never = np.array([0, 1], dtype) if dtype != "string" else np.array([b"", b"-"], object)
+    table = Dense(dtype, tf.string, b"?", *(np.full(shape, n, never.dtype) for n in never))
+    known: dict[Any, bytes] = {}
+    for count, gone in ((3, 1), (700, 0), (20, 600), (5, 5), (900, 300)):
+        keys = some(count)
+        values = [b"%d" % n for n in range(count)]
+        table.insert(keys, values)
+        known.update(zip(spelt(keys), values, strict=True))
+        removed = some(gone)
+        table.remove(removed)
+        for key in spelt(removed):
+            known.pop(key, None)
+        asked = some(500)
+        assert table.lookup(asked).numpy().tolist() == [known.get(key, b"?") for key in spelt(asked)]
+        keys, values = table.export()
+        assert spelt(keys.numpy()) == list(known) and values.numpy().tolist() == list(known.values())
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "bool", "complex128"])
+@pytest.mark.parametrize("size", [(), (3,)])
+def test_values_of_all_sizes(dtype: str, size: tuple[int, ...]) -> None:
+    values = np.arange(10 * int(np.prod(size))).reshape(10, *size).astype(dtype)
+    table = Mutable(tf.int64, dtype, np.zeros(size, dtype))
+    table.insert(tf.range(10, dtype=tf.int64), values)
+    asked = np.array([3, 99, 0, 3])
+    each = np.ones((4, *size), dtype)
+    np.testing.assert_array_equal(table.lookup(asked), np.stack([values[3], np.zeros(size), values[0], values[3]]))
+    np.testing.assert_array_equal(table.lookup(asked, each), np.stack([values[3], each[1], values[0], values[3]]))
+
+
+def test_keys_of_classes_derived_from_bytes() -> None:
+    class Text(bytes):
+        pass
+    from twofold._front.iteration import tensor_of
+    texts = np.array([Text(b"a"), b"b"], object)
+    table = counting()
+    table.insert(tensor_of(texts), tf.constant([1, 2], tf.int64))
+    del texts
+    assert as_dict(table) == {b"a": 1, b"b": 2} and table[tf.constant(["b", "a"])].numpy().tolist() == [2, 1]
+    hashes = tf.strings.to_hash_bucket_fast(tensor_of(np.array([Text(b"a"), b"b"], object)), 9)
+    assert hashes.numpy().tolist() == tf.strings.to_hash_bucket_fast(["a", "b"], 9).numpy().tolist()

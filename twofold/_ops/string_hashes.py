@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold._formats.hashing import concatenated, fingerprints, keyed_all, legacy_all
+from twofold._formats.hashing import concatenated, fingerprints, keyed, legacy
 from twofold._front import iteration as engine
 from twofold._front.api import ints, one_int, public, tensor
 from twofold._front.hosted import hosted
@@ -22,7 +22,7 @@ __all__ = ["fingerprint", "to_hash_bucket", "to_hash_bucket_fast", "to_hash_buck
 _CROSSED = 0xDECAFCAFFE  # where the hash of several values begins, as in tensorflow/python/ops/sparse_ops.py
 
 
-def _bucketed(input: Any, num_buckets: Any, hashes: Callable[[list[bytes]], np.ndarray], what: str) -> Any:
+def _bucketed(input: Any, num_buckets: Any, hashes: Callable[[np.ndarray, int], np.ndarray], what: str) -> Any:
     """The buckets of strings by their hashes."""
     given, count = texts(input, what), one_int(num_buckets, "num_buckets")
     if count < 1:
@@ -30,8 +30,7 @@ def _bucketed(input: Any, num_buckets: Any, hashes: Callable[[list[bytes]], np.n
 
     def hash_all(strings: Any) -> list[Any]:
         array = engine.array_of(strings)
-        buckets = hashes(array.ravel().tolist()) % np.uint64(count)
-        return [engine.tensor_of(buckets.astype(np.int64).reshape(array.shape))]
+        return [engine.tensor_of(hashes(array, count).view(np.int64))]
     return engine.host_call(hash_all, what, [given], [same_shape(given, dt.int64)])[0]
 
 
@@ -53,7 +52,7 @@ def to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Any
     >>> tf.strings.to_hash_bucket(["Hello", "TensorFlow", "2.x"], 3).numpy().tolist()
     [2, 0, 1]
     """
-    return _bucketed(input, num_buckets, legacy_all, "StringToHashBucket")
+    return _bucketed(input, num_buckets, legacy, "StringToHashBucket")
 
 
 @public
@@ -99,7 +98,7 @@ def to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | No
     numbers = [int(n) for n in ints(key, "key", (-(1 << 63), 1 << 63))]
     if len(numbers) != 2:
         raise InvalidArgumentError(None, "StringToHashBucketStrong", f"Key must have 2 elements; got {len(numbers)}")
-    return _bucketed(input, num_buckets, lambda texts: keyed_all(texts, (numbers[0], numbers[1])),
+    return _bucketed(input, num_buckets, lambda texts, buckets: keyed(texts, (numbers[0], numbers[1]), buckets),
                      "StringToHashBucketStrong")
 
 
@@ -120,7 +119,7 @@ def crossed_buckets(columns: list[Any], num_buckets: int) -> Any:
 def _hashed(array: np.ndarray) -> np.ndarray:
     """The fingerprints of strings, and integers as they are: uint64."""
     if array.dtype == object:
-        return fingerprints(array.ravel().tolist()).reshape(array.shape)
+        return fingerprints(array)
     return array.astype(np.int64).astype(np.uint64)
 
 
@@ -221,9 +220,8 @@ def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) 
 
 def _row_fingerprints(array: np.ndarray) -> np.ndarray:
     if array.dtype == object:
-        made = fingerprints(array.ravel().tolist()).astype("<u8")
+        made = fingerprints(array)
         if array.ndim == 1:
             return made.view(np.uint8).reshape(-1, 8)
-        array = made.reshape(array.shape)  # of several strings in a row, those of their fingerprints' bytes
-    rows = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-    return fingerprints([row.tobytes() for row in rows]).astype("<u8").view(np.uint8).reshape(-1, 8)
+        array = made  # of several strings in a row, those of their fingerprints' bytes
+    return fingerprints(objects([len(array)], [row.tobytes() for row in array])).view(np.uint8).reshape(-1, 8)

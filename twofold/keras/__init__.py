@@ -34,6 +34,7 @@ _WHERE = {
     "Regularizer": "regularizers",
     "Sequential": "sequential",
     "Variable": "variable",
+    "__version__": "_version",
     "activations": "",
     "backend": "",
     "callbacks": "",
@@ -55,6 +56,7 @@ _WHERE = {
     "saving": "",
     "tree": "",
     "utils": "",
+    "version": "_version",
 }
 
 __all__ = sorted(_WHERE)

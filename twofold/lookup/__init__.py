@@ -1,6 +1,7 @@
 """`tf.lookup`: tables of keys and values, for eager code, compiled functions and pipelines.
 
-What a table holds lies in host memory (`_contents.py`), and Python looks keys up, also while a compiled function runs.
+What a table holds lies in host memory (`_contents.py`), and kernels look keys up (`_index.py`), which Python calls, also
+while a compiled function runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What tables hold: keys and their values, and the calls of Python that read and change them.
+"""What tables hold: the values of keys, whose rows an index finds (`_index.py`), and the calls of Python that read and
+change them.
 
 A table's contents are an object behind a handle (`iteration.handle`), a scalar tensor that graphs take like any other;
 so a compiled function finds what the table holds when it runs. Each call is one of the `hosted` functions below, which
@@ -7,7 +8,7 @@ is why saved models can hold it; whose contents a handle of theirs stands for sa
 
 from __future__ import annotations
 
-import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,9 @@ from twofold.ir.errors import FailedPreconditionError, InvalidArgumentError
 from twofold.ir.spec import TensorSpec
 from twofold.runtime.locks import RLock
 
-__all__ = ["Contents", "Forbidden", "table_export", "table_find", "table_insert", "table_remove", "table_size"]
+from ._index import Index
 
-_FIRST = 8  # rows of memory of a table that is empty
+__all__ = ["Contents", "Forbidden", "table_export", "table_find", "table_insert", "table_remove", "table_size"]
 
 
 class Contents:
@@ -47,35 +48,36 @@ class Contents:
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
-            self._rows: dict[Any, int] = {}
-            self._free: list[int] = []
-            self._values = np.empty((_FIRST, *self.value_shape), self.value_dtype.np)
+            self._index = Index(self.key_dtype, self.key_shape)
+            self._values = np.empty((self._index.room, *self.value_shape), self.value_dtype.np)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._index)
 
-    def __getstate__(self) -> dict[str, Any]:  # locks cannot be pickled
+    def __getstate__(self) -> dict[str, Any]:  # locks cannot be pickled, and an index holds addresses
         with self._lock:
-            return {name: value for name, value in vars(self).items() if name != "_lock"}
+            left_out = ("_lock", "_index", "_values")
+            return {name: value for name, value in vars(self).items() if name not in left_out} | {
+                "pairs": self.export()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        keys, values = state.pop("pairs")
         self.__dict__.update(state, _lock=RLock())
+        self.clear()
+        self._put(keys, values)
 
-    def check_keys(self, keys: list[Any]) -> None:
+    def check_keys(self, keys: np.ndarray) -> None:
         """Refuse keys that no call may name; any is allowed here."""
 
-    def _spelt(self, keys: np.ndarray) -> list[Any]:
-        """Keys as a dict takes them."""
+    def _given(self, keys: np.ndarray) -> np.ndarray:
+        """Keys one after another."""
         rank = keys.ndim - len(self.key_shape)
         if rank < 0 or keys.shape[rank:] != self.key_shape:
             raise InvalidArgumentError(None, "table", f"Expected keys of shape {list(self.key_shape)}; "
                                                       f"got a tensor of shape {list(keys.shape)}.")
-        if not self.key_shape:
-            spelt = keys.ravel().tolist()
-        else:
-            spelt = list(map(tuple, keys.reshape(-1, int(np.prod(self.key_shape))).tolist()))
-        self.check_keys(spelt)
-        return spelt
+        given = keys.reshape(math.prod(keys.shape[:rank]), *self.key_shape)
+        self.check_keys(given)
+        return given
 
     def find(self, keys: np.ndarray, default: np.ndarray) -> np.ndarray:
         """The values of keys.
@@ -84,56 +86,70 @@ class Contents:
             keys: of any number.
             default: the value of those that are missing, or one for each key.
         """
-        spelt = self._spelt(keys)
-        outer = keys.shape[:keys.ndim - len(self.key_shape)]
-        shape = (*outer, *self.value_shape)
+        given = self._given(keys)
+        shape = (*keys.shape[:keys.ndim - len(self.key_shape)], *self.value_shape)
         if default.shape not in (self.value_shape, shape):
             raise InvalidArgumentError(None, "table", f"Expected shape {list(self.value_shape)} or {list(shape)} for "
                                                       f"default value, got {list(default.shape)}")
+        each = default.shape != self.value_shape
+        missing = default.reshape(-1, *self.value_shape) if each else default
         with self._lock:
-            rows = np.fromiter(map(self._rows.get, spelt, itertools.repeat(-1)), np.intp, len(spelt))
+            if self.value_dtype is not dt.string:
+                return self._index.values(given, self._values, missing, each).reshape(shape)
+            rows = self._index.rows(given)
             values = self._values[rows]
-        missing = rows < 0
-        if missing.any():
-            each = default.shape != self.value_shape
-            values[missing] = default.reshape(-1, *self.value_shape)[missing] if each else default
+        lost = rows < 0
+        if lost.any():
+            values[lost] = missing[lost] if each else missing
         return values.reshape(shape)
 
-    def insert(self, keys: np.ndarray, values: np.ndarray, once: bool = False) -> None:
+    def insert(self, keys: np.ndarray, values: np.ndarray) -> None:
         """Give keys values; the last one of a key that comes several times.
 
-        Args:
-            once: whether a key keeps the value that it has.
         Raises:
-            InvalidArgumentError: there is not one value for each key. FailedPreconditionError: with `once`, a key has
-                another value already. Nothing has changed then.
+            InvalidArgumentError: there is not one value for each key.
         """
-        spelt = self._spelt(keys)
+        given, values = self._pairs(keys, values)
+        with self._lock:
+            self._put(given, values)
+
+    def fill(self, keys: np.ndarray, values: np.ndarray) -> None:
+        """Give the first keys their values.
+
+        Raises:
+            InvalidArgumentError: there is not one value for each key. FailedPreconditionError: a key comes with two
+                values; there are no keys then.
+        """
+        given, values = self._pairs(keys, values)
+        with self._lock:
+            rows = self._put(given, values)
+            if len(self) < len(given):
+                changes = np.flatnonzero(self._values[rows] != values)
+                if len(changes):
+                    self.clear()
+                    _refuse_change(given, values, rows, int(changes[0]))
+
+    def _pairs(self, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        given = self._given(keys)
         shape = (*keys.shape[:keys.ndim - len(self.key_shape)], *self.value_shape)
         if values.shape != shape:
             raise InvalidArgumentError(None, "table", f"Expected shape {list(shape)} for value, got "
                                                       f"{list(values.shape)}")
-        given = values.reshape(-1, *self.value_shape)
-        if once:
-            _refuse_changes(spelt, given)
-        with self._lock:
-            rows = self._rows_for(spelt)
-            self._values[rows] = given
+        return given, values.reshape(len(given), *self.value_shape)
 
-    def _rows_for(self, keys: list[Any]) -> list[int]:
-        """A row for each key; its own, or a new one."""
-        rows, known, free = [], self._rows, self._free
-        for key in keys:
-            row = known.get(key)
-            if row is None:
-                row = known[key] = free.pop() if free else len(known)
-            rows.append(row)
-        capacity = len(known) + len(free)
-        if capacity > len(self._values):
-            grown = np.empty((max(capacity, 2 * len(self._values)), *self.value_shape), self.value_dtype.np)
-            grown[:len(self._values)] = self._values
-            self._values = grown
+    def _put(self, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Give keys values, and give their rows."""
+        rows = self._index.insert(keys)
+        if self._index.room > len(self._values):
+            self._values = self._with_room(self._values)
+        self._values[rows] = values
         return rows
+
+    def _with_room(self, values: np.ndarray) -> np.ndarray:
+        """Values of rows, with memory for as many as the index has room for."""
+        grown = np.empty((self._index.room, *self.value_shape), self.value_dtype.np)
+        grown[:len(values)] = values
+        return grown
 
     def replace(self, keys: np.ndarray, values: np.ndarray) -> None:
         """Forget everything, and give keys values."""
@@ -143,33 +159,24 @@ class Contents:
 
     def remove(self, keys: np.ndarray) -> None:
         """Forget keys; those that are not there are passed over."""
-        spelt = self._spelt(keys)
+        given = self._given(keys)
         with self._lock:
-            for key in spelt:
-                row = self._rows.pop(key, None)
-                if row is not None:
-                    self._free.append(row)
+            self._index.remove(given)
+            kept = self._index.packed()
+            if kept is not None:
+                self._values = self._with_room(self._values[kept])
 
     def export(self) -> tuple[np.ndarray, np.ndarray]:
         """All keys, in the order in which they came, and their values."""
         with self._lock:
-            rows = list(self._rows.values())
-            keys = np.empty((len(rows), *self.key_shape), self.key_dtype.np)
-            if rows:
-                keys[:] = np.array(list(self._rows), self.key_dtype.np).reshape(keys.shape)
-            return keys, self._values[rows]
+            rows = self._index.in_order()
+            return self._index.keys(rows), self._values[rows]
 
 
-def _refuse_changes(keys: list[Any], values: np.ndarray) -> None:
-    """Refuse keys that come with two values."""
-    known = dict(zip(keys, range(len(keys)), strict=True))
-    if len(known) == len(keys):
-        return
-    for n, key in enumerate(keys):
-        one, other = values[n], values[known[key]]
-        if not np.array_equal(one, other):
-            raise FailedPreconditionError(None, "table", f"HashTable has different value for same key. Key {key!r} has "
-                                                         f"{one!r} and trying to add value {other!r}")
+def _refuse_change(keys: np.ndarray, values: np.ndarray, rows: np.ndarray, at: int) -> None:
+    last = values[np.flatnonzero(rows == rows[at])[-1]]
+    raise FailedPreconditionError(None, "table", f"HashTable has different value for same key. Key {keys[at]!r} has "
+                                                 f"{values[at]!r} and trying to add value {last!r}")
 
 
 class Forbidden(Contents):
@@ -188,23 +195,20 @@ class Forbidden(Contents):
             raise InvalidArgumentError(None, "DenseHashTable", "Empty and deleted keys must have same shape, got "
                                        f"shapes: {list(empty_key.shape)} and {list(deleted_key.shape)}")
         self.empty_key, self.deleted_key = empty_key, deleted_key
-        self._names: dict[Any, str] = {}
-        empty, deleted = self._spelt(empty_key)[0], self._spelt(deleted_key)[0]
-        if empty == deleted:
+        self._never = Index(key_dtype, self.key_shape)
+        if len(set(self._never.insert(np.stack([empty_key, deleted_key])).tolist())) < 2:
             raise InvalidArgumentError(None, "DenseHashTable", "Empty and deleted keys cannot be equal")
-        self._names = {empty: "empty_key", deleted: "deleted_key"}
 
-    def check_keys(self, keys: list[Any]) -> None:
+    def check_keys(self, keys: np.ndarray) -> None:
         """Refuse the two keys."""
-        for key, name in self._names.items():
-            if key in keys:
-                raise InvalidArgumentError(None, "DenseHashTable", f"Using the {name} as a table key is not allowed")
+        rows = self._never.rows(keys)
+        if len(rows) and rows.max() >= 0:
+            name = "empty_key" if (rows == 0).any() else "deleted_key"
+            raise InvalidArgumentError(None, "DenseHashTable", f"Using the {name} as a table key is not allowed")
 
     def replace(self, keys: np.ndarray, values: np.ndarray) -> None:
         """Forget everything, and give keys values; the two keys, which TensorFlow's files hold, are left out."""
-        flat = keys.reshape(len(keys), -1)
-        never = [(flat == key.reshape(1, -1)).all(axis=1) for key in (self.empty_key, self.deleted_key)]
-        kept = ~np.logical_or(*never)
+        kept = self._never.rows(keys) < 0
         super().replace(keys.reshape(-1, *self.key_shape)[kept], values.reshape(-1, *self.value_shape)[kept])
 
 

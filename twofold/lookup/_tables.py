@@ -121,7 +121,7 @@ class StaticHashTable(Table):
         self._default = tensor(default_value, contents.value_dtype)
         if self._default.shape.rank != 0:
             raise ValueError(f"Shapes {self._default.shape} and () are not compatible: default_value must be a scalar.")
-        contents.insert(keys, values, once=True)
+        contents.fill(keys, values)
         super().__init__(contents, name)
 
     @property
