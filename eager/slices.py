@@ -70,7 +70,8 @@ def gradients(entries: Any, sources: Sequence[Readable], numbers: Sequence[Seque
     dense = [grad.zeros_like(specs[n]) if total is playing.NOTHING else total for n, total in enumerate(totals)]
     rows = iter(dense[len(sources):])
     for place, part in parts.items():
-        pairs = [(ct, indices) for ct, (_, _, indices) in zip(rows, part, strict=False) if ct is not None]
+        # a part's rows are taken from the iterator one by one, and no more than its own
+        pairs = [(ct, indices) for (_, _, indices), ct in zip(part, rows, strict=False) if ct is not None]
         dense[place] = _slices(sources[place], pairs) if pairs else None
     return dense[:len(sources)]
 

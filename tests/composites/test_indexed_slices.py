@@ -31,6 +31,33 @@ def test_gradients_of_rows_are_slices(decorate):
 
 
 @MODES
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]])
+def test_several_variables_of_which_rows_were_read_have_a_gradient_each(decorate, order):
+    tables = [tf.Variable(TABLE + n) for n in range(4)]
+
+    @decorate
+    def gradients(one, two, three, row):
+        with tf.GradientTape() as tape:
+            y = tf.gather(tables[0], one) * tf.gather(tables[1], two) + tf.gather(tables[3], three)
+            z = tf.reduce_sum(y ** 2) + tf.reduce_sum(tf.gather(tables[1], row))
+        return tape.gradient(z, [tables[n] for n in order])
+
+    given = [tf.constant(ids) for ids in ([0, 1], [2, 2], [3, 0], [1])]
+    by_table = dict(zip(order, gradients(*given), strict=True))
+    rows = [TABLE[[0, 1]], TABLE[[2, 2]] + 1, TABLE[[3, 0]] + 3]
+    outer = 2 * (rows[0] * rows[1] + rows[2])
+    expected = {n: np.zeros_like(TABLE) for n in (0, 1, 3)}
+    np.add.at(expected[0], [0, 1], outer * rows[1])
+    np.add.at(expected[1], [2, 2], outer * rows[0])
+    expected[1][1] += 1
+    np.add.at(expected[3], [3, 0], outer)
+    assert by_table.pop(2) is None  # it is not read
+    for n, one in by_table.items():
+        assert isinstance(one, tf.IndexedSlices), n
+        np.testing.assert_array_equal(tf.convert_to_tensor(one), expected[n])
+
+
+@MODES
 def test_gradients_are_dense_where_all_was_read(decorate):
     v = tf.Variable(TABLE)
 
