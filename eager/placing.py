@@ -48,19 +48,21 @@ ArrayStep: TypeAlias = Callable[[Arrays], None]
 _family = lru_cache(1024)(MapFamily)
 
 
-def prepare(op: Op, inputs: Sequence[Spec], outs: Sequence[Spec], attrs: Attrs) -> Callable[[Arrays], np.ndarray]:
+def prepare(op: Op, inputs: Sequence[Spec], outs: Sequence[Spec], attrs: Attrs,
+            in_place: bool = False) -> Callable[[Arrays], np.ndarray]:
     """A function that runs `op` on arrays of the shapes and dtypes of `inputs`, made by its lowering.
 
     Args:
         inputs, outs: specs, of known dims, of operands and results.
         attrs: all attributes.
+        in_place: whether a result that begins as a copy of the first operand may take over its memory.
     Returns:
         A function of the list of operands, of any strides, that gives the result.
     """
     from twofold.runtime import lowerings  # noqa: F401 - registers them, when the first structured op runs
 
     node = g.Node(op, [g.Value(x.dims, x.dtype) for x in inputs], attrs, outs)
-    placer = EagerPlacer(op, node, cpu)
+    placer = EagerPlacer(op, node, cpu, in_place)
     library.lowering(op.name)(placer)
     return placer.finished()
 
@@ -72,9 +74,9 @@ class EagerPlacer(Placer):
     The first numbers are the operands, of any strides; all other arrays are row-major.
     """
 
-    def __init__(self, op: Op, node: g.Node, backend: Backend) -> None:
+    def __init__(self, op: Op, node: g.Node, backend: Backend, in_place: bool) -> None:
         super().__init__(node, [Source(v, contiguous(v.dims)) for v in node.inputs])
-        self._op, self._backend = op, backend
+        self._op, self._backend, self._in_place = op, backend, in_place
         self._steps: list[ArrayStep] = []
         self._operand_numbers: dict[g.Value, int] = {v: n for n, v in enumerate(node.inputs)}  # operands as they are
         self._dense: dict[Memory, int] = {}  # memory that is row-major: of operands, values and scratch
@@ -169,6 +171,13 @@ class EagerPlacer(Placer):
             array = arrays[origin]
             copy_into(view(arrays[to]), array if array.dtype == dtype else _rounded(array, dtype))
         self._steps.append(step)
+
+    def carry(self, source: Source, dtype: DType | None = None) -> g.Value:
+        value = source.base
+        if self._in_place and self._operand_numbers.get(value) == 0 and dtype in (None, value.dtype):
+            self._memory(value)  # row-major: a copy, if it is not
+            return value
+        return super().carry(source, dtype)
 
     def zeros(self, dtype: DType | None = None, dims: Sequence[DimLike] | None = None) -> g.Value:
         whole = self.target(dtype, dims)

@@ -24,7 +24,7 @@ from twofold.ir.errors import ResourceExhaustedError
 
 from . import locks
 
-__all__ = ["empty", "set_limit", "trim", "statistics", "Statistics", "POOLED_FROM", "ALIGNMENT"]
+__all__ = ["empty", "set_limit", "trim", "is_unshared", "statistics", "Statistics", "POOLED_FROM", "ALIGNMENT"]
 
 POOLED_FROM = 256 * 1024  # bytes
 ALIGNMENT = 64
@@ -84,6 +84,14 @@ def statistics() -> Statistics:
     """How much pooled memory is in use and idle now, and the peak of what was in use."""
     _pool.look_at_survivors(everything=True)
     return Statistics(_pool.held - _pool.idle, _pool.idle, _pool.peak)
+
+
+def is_unshared(array: np.ndarray) -> bool:
+    """Whether an array has memory of its own, or a block of the pool, that no other array views."""
+    if not array.flags.writeable or array.flags.owndata:
+        return array.flags.writeable and array.base is None
+    leases = weakref.getweakrefs(array)
+    return len(leases) == 1 and type(leases[0]) is _Lease and sys.getrefcount(array.base) <= _UNSHARED + 1
 
 
 class _PoolBlock:

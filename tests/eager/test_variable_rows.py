@@ -110,3 +110,54 @@ def test_rows_are_changed_where_they_lie_also_after_a_tape_has_read_the_variable
     kept = v.value()
     change(rows, places)
     assert kept.numpy()[7, 0] == -3 and v.numpy()[7, 0] == -5 and place(v) != before
+
+
+# -- in place -----------------------------------------------------------------------------------------
+LARGE = (300, 64)  # floats that are worth it
+
+
+def address(variable: tf.Variable) -> int:
+    return variable._value._memory.ctypes.data
+
+
+def one_row(number: int = 7) -> tf.IndexedSlices:
+    return tf.IndexedSlices(tf.ones([1, 64]), [number])
+
+
+def test_a_large_table_that_nobody_else_has_is_changed_where_it_lies() -> None:
+    table = tf.Variable(tf.zeros(LARGE))
+    table.scatter_add(one_row())  # the tensor of zeros may live on
+    place = address(table)
+    table.scatter_sub(one_row(9)).scatter_nd_update([[3, 2]], [5.0])
+    assert address(table) == place
+    expected = np.zeros(LARGE, np.float32)
+    expected[7], expected[9], expected[3, 2] = 1, -1, 5
+    np.testing.assert_array_equal(table, expected)
+    for wrong in (-1, 300):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="does not index"):
+            table.scatter_add(tf.IndexedSlices(tf.ones([2, 64]), [0, wrong]))
+    np.testing.assert_array_equal(table, expected)
+    half = tf.Variable(tf.zeros([600, 64], tf.float16))  # sums are those of float32
+    half.scatter_add(tf.IndexedSlices(tf.ones([2, 64], tf.float16), [1, 1]))
+    assert half[1, 0].numpy() == 2 and half.dtype is tf.float16
+
+
+@pytest.mark.parametrize("hold", [
+    lambda table: table.value(), lambda table: table.numpy(), lambda table: np.asarray(table)[3:9],
+    lambda table: memoryview(table.value()), lambda table: tf.Variable(table), lambda table: table[5:9],
+    lambda table: tf.reshape(table, [-1]), lambda table: np.from_dlpack(table.value())])
+def test_what_was_read_before_stays_as_it_was(hold) -> None:
+    table = tf.Variable(tf.zeros(LARGE))
+    table.assign_add(tf.ones(LARGE))
+    held = hold(table)
+    table.scatter_add(one_row())
+    assert np.asarray(held).min() == np.asarray(held).max() == 1
+    assert table[7, 0].numpy() == 2
+
+
+def test_tapes_know_the_value_before() -> None:
+    table = tf.Variable(tf.ones(LARGE))
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(table * table)
+        table.scatter_add(one_row())
+    assert tape.gradient(y, table)[7, 0].numpy() == 2

@@ -1,6 +1,6 @@
 """`tf.lookup`: tables of keys and values, for eager code, compiled functions and pipelines.
 
-What a table holds lies in host memory (`_contents.py`), and kernels look keys up (`_index.py`), which Python calls, also
+What a table holds lies in host memory (`_contents.py`), and kernels look keys up (`_index.py`): Python calls them, also
 while a compiled function runs.
 """
 
