@@ -72,13 +72,15 @@ StaticShapes: TypeAlias = tuple[tuple[int | None, ...], ...]
 class _WithoutPython(Protocol):
     """The interface of a restored function, which has traces and no Python (`tracer/restored.py`)."""
 
-    traces: list[Traced]
+    @property
+    def traces(self) -> list[Traced]:
+        """All that were kept."""
 
     def served(self, call: CallArguments, here: Trace | None) -> CallArguments:
         """The call as a trace takes it."""
 
-    def trace_for(self, args: Args, kwargs: Kwargs) -> Traced:
-        """The trace for these arguments."""
+    def concrete(self, args: Args, kwargs: Kwargs) -> ConcreteFunction:
+        """The function for these arguments, which may have specs for tensors."""
 
 
 class Family:
@@ -434,10 +436,13 @@ class Function:
     # -- traces as objects ------------------------------------------------------------------------
     def _get_concrete_function(self, args: Args, kwargs: Kwargs) -> ConcreteFunction:
         if self._restored is not None:
-            return ConcreteFunction(self, self._restored.trace_for(args, kwargs))
+            return self._restored.concrete(args, kwargs)
         if self._declared is not None and not args and not kwargs:
             args = self._declared.declared
-        call = self._arranged(args, kwargs)
+        return self._concrete_of(self._arranged(args, kwargs))
+
+    def _concrete_of(self, call: CallArguments) -> ConcreteFunction:
+        """The function for one signature, traced where it is missing."""
         if any(x.dims is None for x in call.leaves):
             return AnyRank(self, call)
         if all(isinstance(x, Tensor) for x in call.leaves) and self._declared is None:

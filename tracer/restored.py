@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from twofold.eager import convert
 from twofold.eager.tensor import Tensor
@@ -21,16 +21,17 @@ from twofold.ir.spec import TensorSpec
 from twofold.runtime import random as streams
 
 from . import options
+from .concrete import ConcreteFunction
 from .function import Function
 from .signature import Argument, CallArguments, CallLeaf, literal
 from .trace import Trace
 from .traced import Traced
 from .types import Args, CallForm, Captured, Kwargs, PythonValue, Structure
 
-__all__ = ["Restored", "restore_function", "restore_trace"]
+__all__ = ["NoFit", "Restored", "fitted", "refusal", "restore_function", "restore_trace"]
 
 
-class _NoFit(Exception):
+class NoFit(Exception):
     """A value differs from the one that a trace was made for."""
 
 
@@ -101,12 +102,16 @@ class Restored:
             return call
         for traced in self.traces:
             try:
-                fitted = _fitted(traced, call)
-            except _NoFit:
+                converted = fitted(traced.form, call)
+            except NoFit:
                 continue
-            if self._takes(fitted, here):
-                return fitted
-        raise ValueError(self._refusal(call))
+            if self._takes(converted, here):
+                return converted
+        raise ValueError(refusal(self._function._name, self.traces, call))
+
+    def concrete(self, args: Args, kwargs: Kwargs) -> ConcreteFunction:
+        """The function for these arguments; see `trace_for`."""
+        return ConcreteFunction(self._function, self.trace_for(args, kwargs))
 
     def trace_for(self, args: Args, kwargs: Kwargs) -> Traced:
         """The trace for these arguments, which may have specs for tensors; without arguments, the one of the declared
@@ -126,28 +131,37 @@ class Restored:
             served = None if family is None else family.find(candidate.shapes, None)
             if served is not None:
                 return served[0]
-        raise ValueError(self._refusal(call))
+        raise ValueError(refusal(self._function._name, self.traces, call))
 
     def _conversions(self, call: CallArguments) -> Iterator[CallArguments]:
         for traced in self.traces:
             try:
-                yield _fitted(traced, call)
-            except _NoFit:
+                yield fitted(traced.form, call)
+            except NoFit:
                 continue
 
     def _takes(self, call: CallArguments, here: Trace | None) -> bool:
         family = self._function._families.get(call.key)
         return family is not None and family.find(call.shapes, here) is not None
 
-    def _refusal(self, call: CallArguments) -> str:
-        """The message for a call that no trace takes."""
-        if not self.traces:
-            return (f"Found zero restored functions for caller function {self._function._name!r}: it had been neither "
-                    "called nor given an input_signature when it was saved.")
-        options_ = [f"Option {n}:\n{_listed(*t.form)}{_sizes(t)}" for n, t in enumerate(self.traces, 1)]
-        return ("Could not find matching concrete function to call loaded from the SavedModel. Got:\n"
-                f"{_listed(call.args, call.kwargs)}\n\n{self._function._name} can be called as in one of the following "
-                f"{len(options_)} option(s):\n\n" + "\n\n".join(options_))
+
+class Restorable(Protocol):
+    """What a call may be: a trace, or a graph that is traced when a call takes it."""
+
+    @property
+    def form(self) -> CallForm:
+        """`(args, kwargs)` with specs for tensors."""
+
+
+def refusal(name: str, forms: Sequence[Restorable], call: CallArguments) -> str:
+    """The message for a call of a function that takes others."""
+    if not forms:
+        return (f"Found zero restored functions for caller function {name!r}: it had been neither called nor given an "
+                "input_signature when it was saved.")
+    options_ = [f"Option {n}:\n{_listed(*t.form)}{_sizes(t)}" for n, t in enumerate(forms, 1)]
+    return ("Could not find matching concrete function to call loaded from the SavedModel. Got:\n"
+            f"{_listed(call.args, call.kwargs)}\n\n{name} can be called as in one of the following "
+            f"{len(options_)} option(s):\n\n" + "\n\n".join(options_))
 
 
 def _listed(args: Args, kwargs: Kwargs) -> str:
@@ -156,9 +170,9 @@ def _listed(args: Args, kwargs: Kwargs) -> str:
     return "\n".join([*lines, f"  Keyword arguments: {{{named}}}"])
 
 
-def _sizes(traced: Traced) -> str:
+def _sizes(traced: Restorable) -> str:
     """The text of the guards of a trace: conditions on sizes that its specs leave open."""
-    if not traced._guards:
+    if not isinstance(traced, Traced) or not traced._guards:
         return ""
     inputs = ", ".join([f"{v.name or n}: {v.spec.short()}" for n, v in enumerate(traced.graph.inputs)])
     return f"\n  Sizes: {inputs}, where {' and '.join(map(str, traced._guards))}"
@@ -172,15 +186,17 @@ def _shown(value: PythonValue) -> str:
     return literal(value)
 
 
-def _fitted(traced: Traced, call: CallArguments) -> CallArguments:
-    """The call with tensors where the trace has them.
+def fitted(form: CallForm, call: CallArguments) -> CallArguments:
+    """The call with tensors where the form of a trace has them.
 
+    Args:
+        form: `(args, kwargs)` with specs for tensors.
     Raises:
-        _NoFit: the arguments are not those of the trace.
+        NoFit: the arguments are not those of the trace.
     """
-    args, kwargs = traced.form
+    args, kwargs = form
     if len(args) != len(call.args) or kwargs.keys() != call.kwargs.keys():
-        raise _NoFit
+        raise NoFit
     return CallArguments(tuple([_fit(t, v) for t, v in zip(args, call.args, strict=True)]),
                          {k: _fit(t, call.kwargs[k]) for k, t in kwargs.items()})
 
@@ -190,10 +206,10 @@ def _fit(template: PythonValue, value: PythonValue) -> PythonValue:
         return _tensor(template, value)
     if not nest.is_nested(template):
         if nest.is_nested(value) or CallArguments((template,), {}).key != CallArguments((value,), {}).key:
-            raise _NoFit
+            raise NoFit
         return template
     if not _alike(template, value):
-        raise _NoFit
+        raise NoFit
     pairs = zip(nest.children(template), nest.children(value), strict=True)
     return nest.rebuilt(template, [_fit(t, v) for t, v in pairs])
 
@@ -202,9 +218,9 @@ def _tensor(wanted: TensorSpec, value: PythonValue) -> CallLeaf:
     try:
         leaf = value if isinstance(value, TensorSpec) else convert.as_tensor(value, hint=wanted.dtype)
     except (TypeError, ValueError):
-        raise _NoFit from None
+        raise NoFit from None
     if leaf.dtype is not wanted.dtype or not wanted.shape.is_compatible_with(leaf.shape):
-        raise _NoFit
+        raise NoFit
     return leaf
 
 

@@ -171,6 +171,13 @@ class TensorArray(Composite):
             return apart(self._filled()[place])
         return ops.gather(self._staged()._whole_buffer(), _number(index))
 
+    def _popped(self) -> tuple[TensorArray, Tensor]:
+        """The array without its last item, and that item."""
+        staged = self._staged()
+        last = ops.subtract(staged._length, 1)
+        buffer = staged._whole_buffer()
+        return staged._with(buffer, last), ops.gather(buffer, last)
+
     # -- many items -------------------------------------------------------------------------------
     def stack(self, name: str | None = None) -> Tensor:
         """All items along a new first axis."""

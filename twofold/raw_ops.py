@@ -2,14 +2,15 @@
 
 Each is a row of a table that says its arguments and results, and the call that it stands for, both written as Python
 writes them; those that work element by element follow from the declarations of the ops (`ir/ops/`) by a rule. A row
-becomes a function when it is asked for. An argument that a row's call does not use must have its default, unless it
-has no meaning here (`_WITHOUT_EFFECT`), or says the result's dtype (`_RESULT_TYPES`).
+becomes a function when it is asked for. An argument with a star is several tensors. One that a row's call does not use
+must have its default, unless it has no meaning here (`_WITHOUT_EFFECT`), or says the result's dtype (`_RESULT_TYPES`).
 """
 
 from __future__ import annotations
 
 import ast
 import collections
+import importlib
 import inspect
 import sys
 import typing
@@ -23,8 +24,8 @@ from twofold.ir.op import REGISTRY
 from twofold.tracer.operation import title
 
 _ROWS = """
-AccumulateNV2(inputs, shape) = math.accumulate_n(inputs, shape)
-AddN(inputs) = add_n(inputs)
+AccumulateNV2(*inputs, shape) = math.accumulate_n(inputs, shape)
+AddN(*inputs) = add_n(inputs)
 AddV2(x, y) = add(x, y)
 AdjustContrastv2(images, contrast_factor) = image.adjust_contrast(images, contrast_factor)
 AdjustHue(images, delta) = image.adjust_hue(images, delta)
@@ -35,7 +36,7 @@ ArgMax(input, dimension, output_type=tf.int64) = argmax(input, dimension, output
 ArgMin(input, dimension, output_type=tf.int64) = argmin(input, dimension, output_type)
 AsString(input, precision=-1, scientific=False, shortest=False, width=-1, fill='') \
 = strings.as_string(input, precision, scientific, shortest, width, fill)
-Assert(condition, data, summarize=3) = debugging.Assert(condition, data, summarize)
+Assert(condition, *data, summarize=3) = debugging.Assert(condition, data, summarize)
 AvgPool(value, ksize, strides, padding, data_format='NHWC') = nn.avg_pool2d(value, ksize, strides, padding, data_format)
 AvgPool3D(input, ksize, strides, padding, data_format='NDHWC') \
 = nn.avg_pool3d(input, ksize, strides, padding, data_format)
@@ -49,6 +50,7 @@ BatchMatMulV3(x, y, Tout, adj_x=False, adj_y=False, grad_x=False, grad_y=False) 
 = matmul(x, y, adjoint_a=adj_x, adjoint_b=adj_y, output_type=Tout)
 BatchToSpaceND(input, block_shape, crops) = batch_to_space(input, block_shape, crops)
 BiasAdd(value, bias, data_format='NHWC') = nn.bias_add(value, bias, data_format)
+BiasAddGrad(out_backprop, data_format='NHWC') = raw.bias_add_grad(out_backprop, data_format)
 BiasAddV1(value, bias) = nn.bias_add(value, bias)
 Bitcast(input, type) = bitcast(input, type)
 BroadcastArgs(s0, s1) = broadcast_dynamic_shape(s0, s1)
@@ -61,21 +63,30 @@ CombinedNonMaxSuppression(boxes, scores, max_output_size_per_class, max_total_si
 pad_per_class=False, clip_boxes=True) -> nmsed_boxes, nmsed_scores, nmsed_classes, valid_detections \
 = image.combined_non_max_suppression(boxes, scores, max_output_size_per_class, max_total_size, iou_threshold, \
 score_threshold, pad_per_class, clip_boxes)
-Concat(concat_dim, values) = concat(values, concat_dim)
-ConcatV2(values, axis) = concat(values, axis)
+Concat(concat_dim, *values) = concat(values, concat_dim)
+ConcatV2(*values, axis) = concat(values, axis)
 ConjugateTranspose(x, perm) = transpose(x, perm, conjugate=True)
 Conv(input, filter, strides, padding, explicit_paddings=[], data_format='CHANNELS_LAST', dilations=[], batch_dims=1, \
 groups=1) = conv(input, filter, strides, padding, explicit_paddings, data_format, dilations, batch_dims, groups)
 Conv2D(input, filter, strides, padding, use_cudnn_on_gpu=True, explicit_paddings=[], data_format='NHWC', \
-dilations=[1, 1, 1, 1]) = _conv2d(input, filter, strides, padding, explicit_paddings, data_format, dilations)
+dilations=[1, 1, 1, 1]) = raw.conv2d(input, filter, strides, padding, explicit_paddings, data_format, dilations)
+Conv2DBackpropFilter(input, filter_sizes, out_backprop, strides, padding, use_cudnn_on_gpu=True, explicit_paddings=[], \
+data_format='NHWC', dilations=[1, 1, 1, 1]) = raw.conv2d_backprop_filter(input, filter_sizes, out_backprop, strides, \
+padding, explicit_paddings, data_format, dilations)
 Conv2DBackpropFilterV2(input, filter, out_backprop, strides, padding, use_cudnn_on_gpu=True, explicit_paddings=[], \
 data_format='NHWC', dilations=[1, 1, 1, 1]) = conv2d_backprop_filter_v2(input, filter, out_backprop, strides, padding, \
 explicit_paddings=explicit_paddings, data_format=data_format, dilations=dilations)
+Conv2DBackpropInput(input_sizes, filter, out_backprop, strides, padding, use_cudnn_on_gpu=True, explicit_paddings=[], \
+data_format='NHWC', dilations=[1, 1, 1, 1]) = raw.conv2d_backprop_input(input_sizes, filter, out_backprop, strides, \
+padding, explicit_paddings, data_format, dilations)
 Conv2DBackpropInputV2(input, filter, out_backprop, strides, padding, use_cudnn_on_gpu=True, explicit_paddings=[], \
 data_format='NHWC', dilations=[1, 1, 1, 1]) = conv2d_backprop_input_v2(input, filter, out_backprop, strides, padding, \
 explicit_paddings=explicit_paddings, data_format=data_format, dilations=dilations)
 Conv3D(input, filter, strides, padding, data_format='NDHWC', dilations=[1, 1, 1, 1, 1]) \
 = nn.conv3d(input, filter, strides, padding, data_format, dilations)
+Conv3DBackpropInputV2(input_sizes, filter, out_backprop, strides, padding, data_format='NDHWC', \
+dilations=[1, 1, 1, 1, 1]) = raw.conv3d_backprop_input(input_sizes, filter, out_backprop, strides, padding, \
+data_format, dilations)
 CropAndResize(image, boxes, box_ind, crop_size, method='bilinear', extrapolation_value=0) \
 = image.crop_and_resize(image, boxes, box_ind, crop_size, method, extrapolation_value)
 Cross(a, b) = linalg.cross(a, b)
@@ -99,13 +110,17 @@ DecodePng(contents, channels=0, dtype=tf.uint8) = io.decode_png(contents, channe
 DecodeRaw(bytes, out_type, little_endian=True) = io.decode_raw(bytes, out_type, little_endian)
 DecodeWav(contents, desired_channels=-1, desired_samples=-1) -> audio, sample_rate \
 = audio.decode_wav(contents, desired_channels, desired_samples)
+DenseBincount(input, size, weights, binary_output=False) = raw.dense_bincount(input, size, weights, binary_output)
 DepthToSpace(input, block_size, data_format='NHWC') = nn.depth_to_space(input, block_size, data_format)
+DepthwiseConv2dNative(input, filter, strides, padding, explicit_paddings=[], data_format='NHWC', \
+dilations=[1, 1, 1, 1]) \
+= raw.depthwise_conv2d(input, filter, strides, padding, explicit_paddings, data_format, dilations)
 Diag(diagonal) = linalg.tensor_diag(diagonal)
 DiagPart(input) = linalg.tensor_diag_part(input)
 DrawBoundingBoxesV2(images, boxes, colors) = image.draw_bounding_boxes(images, boxes, colors)
 DynamicPartition(data, partitions, num_partitions) = dynamic_partition(data, partitions, num_partitions)
-DynamicStitch(indices, data) = dynamic_stitch(indices, data)
-Einsum(inputs, equation) = einsum(equation, *inputs)
+DynamicStitch(*indices, *data) = dynamic_stitch(indices, data)
+Einsum(*inputs, equation) = einsum(equation, *inputs)
 EncodeBase64(input, pad=False) = io.encode_base64(input, pad)
 EncodeJpeg(image, format='', quality=95, progressive=False, optimize_size=False, chroma_downsampling=True, \
 density_unit='in', x_density=300, y_density=300, xmp_metadata='') = io.encode_jpeg(image, format, quality, \
@@ -133,6 +148,15 @@ FakeQuantWithMinMaxVarsPerChannel(inputs, min, max, num_bits=8, narrow_range=Fal
 = quantization.fake_quant_with_min_max_vars_per_channel(inputs, min, max, num_bits, narrow_range)
 Fill(dims, value) = fill(dims, value)
 Fingerprint(data, method) = fingerprint(data, method)
+FusedBatchNorm(x, scale, offset, mean, variance, epsilon=0.0001, exponential_avg_factor=1, data_format='NHWC', \
+is_training=True) -> y, batch_mean, batch_variance, reserve_space_1, reserve_space_2 = raw.fused_batch_norm(x, scale, \
+offset, mean, variance, epsilon, exponential_avg_factor, data_format, is_training)
+FusedBatchNormV2(x, scale, offset, mean, variance, epsilon=0.0001, exponential_avg_factor=1, data_format='NHWC', \
+is_training=True) -> y, batch_mean, batch_variance, reserve_space_1, reserve_space_2 = raw.fused_batch_norm(x, scale, \
+offset, mean, variance, epsilon, exponential_avg_factor, data_format, is_training)
+FusedBatchNormV3(x, scale, offset, mean, variance, epsilon=0.0001, exponential_avg_factor=1, data_format='NHWC', \
+is_training=True) -> y, batch_mean, batch_variance, reserve_space_1, reserve_space_2, reserve_space_3 \
+= raw.fused_batch_norm_v3(x, scale, offset, mean, variance, epsilon, exponential_avg_factor, data_format, is_training)
 Gather(params, indices, validate_indices=True) = gather(params, indices, axis=0)
 GatherNd(params, indices, bad_indices_policy='') = gather_nd(params, indices, bad_indices_policy=bad_indices_policy)
 GatherV2(params, indices, axis, batch_dims=0) = gather(params, indices, axis=axis, batch_dims=batch_dims)
@@ -149,7 +173,8 @@ IRFFT2D(input, fft_length, Treal=tf.float32) = signal.irfft2d(input, fft_length)
 IRFFT3D(input, fft_length, Treal=tf.float32) = signal.irfft3d(input, fft_length)
 IRFFTND(input, fft_length, axes, Treal=tf.float32) = signal.irfftnd(input, fft_length, axes)
 Identity(input) = identity(input)
-IdentityN(input) = identity_n(input)
+IdentityN(*input) = identity_n(input)
+InTopK(predictions, targets, k) = raw.in_top_k(predictions, targets, k)
 InTopKV2(predictions, targets, k) = nn.in_top_k(targets, predictions, k)
 Inv(x) = math.reciprocal(x)
 InvertPermutation(x) = math.invert_permutation(x)
@@ -198,21 +223,27 @@ include_batch_in_index=include_batch_in_index)
 Mean(input, axis, keep_dims=False) = reduce_mean(input, axis, keep_dims)
 Min(input, axis, keep_dims=False) = reduce_min(input, axis, keep_dims)
 MirrorPad(input, paddings, mode) = pad(input, paddings, mode)
+Multinomial(logits, num_samples, seed=0, seed2=0, output_dtype=tf.int64) \
+= random.categorical(logits, num_samples, output_dtype, seed2)
 NonMaxSuppression(boxes, scores, max_output_size, iou_threshold=0.5) \
 = image.non_max_suppression(boxes, scores, max_output_size, iou_threshold)
 NonMaxSuppressionV2(boxes, scores, max_output_size, iou_threshold) \
 = image.non_max_suppression(boxes, scores, max_output_size, iou_threshold)
 NonMaxSuppressionV3(boxes, scores, max_output_size, iou_threshold, score_threshold) \
 = image.non_max_suppression(boxes, scores, max_output_size, iou_threshold, score_threshold)
+NonMaxSuppressionV4(boxes, scores, max_output_size, iou_threshold, score_threshold, pad_to_max_output_size=False) \
+-> selected_indices, valid_outputs = image.non_max_suppression_padded(boxes, scores, max_output_size, iou_threshold, \
+score_threshold, pad_to_max_output_size)
 NonMaxSuppressionWithOverlaps(overlaps, scores, max_output_size, overlap_threshold, score_threshold) \
 = image.non_max_suppression_overlaps(overlaps, scores, max_output_size, overlap_threshold, score_threshold)
 OneHot(indices, depth, on_value, off_value, axis=-1) = one_hot(indices, depth, on_value, off_value, axis)
 OnesLike(x) = ones_like(x)
-Pack(values, axis=0) = stack(values, axis)
+Pack(*values, axis=0) = stack(values, axis)
 Pad(input, paddings) = pad(input, paddings)
 PadV2(input, paddings, constant_values) = pad(input, paddings, constant_values=constant_values)
-ParallelDynamicStitch(indices, data) = dynamic_stitch(indices, data)
+ParallelDynamicStitch(*indices, *data) = dynamic_stitch(indices, data)
 ParseTensor(serialized, out_type) = io.parse_tensor(serialized, out_type)
+PreventGradient(input, message='') = stop_gradient(input)
 Prod(input, axis, keep_dims=False) = reduce_prod(input, axis, keep_dims)
 Qr(input, full_matrices=False) -> q, r = linalg.qr(input, full_matrices)
 RFFT(input, fft_length, Tcomplex=tf.complex64) = signal.rfft(input, fft_length)
@@ -220,13 +251,27 @@ RFFT2D(input, fft_length, Tcomplex=tf.complex64) = signal.rfft2d(input, fft_leng
 RFFT3D(input, fft_length, Tcomplex=tf.complex64) = signal.rfft3d(input, fft_length)
 RFFTND(input, fft_length, axes, Tcomplex=tf.complex64) = signal.rfftnd(input, fft_length, axes)
 RGBToHSV(images) = image.rgb_to_hsv(images)
+RaggedRange(starts, limits, deltas, Tsplits=tf.int64) -> rt_nested_splits, rt_dense_values \
+= raw.ragged_range(starts, limits, deltas, Tsplits)
+RaggedTensorToTensor(shape, values, default_value, *row_partition_tensors, row_partition_types) \
+= raw.ragged_to_tensor(shape, values, default_value, row_partition_tensors, row_partition_types)
+RandomShuffle(value, seed=0, seed2=0) = random.shuffle(value, seed2)
+RandomStandardNormal(shape, dtype, seed=0, seed2=0) = raw.random_normal(shape, dtype, seed, seed2)
+RandomUniform(shape, dtype, seed=0, seed2=0) = raw.random_uniform(shape, dtype, seed, seed2)
+RandomUniformInt(shape, minval, maxval, seed=0, seed2=0) = raw.random_integers(shape, minval, maxval, seed, seed2)
 Range(start, limit, delta) = range(start, limit, delta)
 Rank(input) = rank(input)
 ReadFile(filename) = io.read_file(filename)
+ReduceJoin(inputs, reduction_indices, keep_dims=False, separator='') \
+= raw.reduce_join(inputs, reduction_indices, keep_dims, separator)
 RegexFullMatch(input, pattern) = strings.regex_full_match(input, pattern)
 RegexReplace(input, pattern, rewrite, replace_global=True) \
 = strings.regex_replace(input, pattern, rewrite, replace_global)
 Reshape(tensor, shape) = reshape(tensor, shape)
+ResizeBilinear(images, size, align_corners=False, half_pixel_centers=False) \
+= raw.resize_bilinear(images, size, align_corners, half_pixel_centers)
+ResizeNearestNeighbor(images, size, align_corners=False, half_pixel_centers=False) \
+= raw.resize_nearest(images, size, align_corners, half_pixel_centers)
 ReverseSequence(input, seq_lengths, seq_dim, batch_dim=0) = reverse_sequence(input, seq_lengths, seq_dim, batch_dim)
 ReverseV2(tensor, axis) = reverse(tensor, axis)
 Roll(input, shift, axis) = roll(input, shift, axis)
@@ -238,15 +283,17 @@ SegmentMean(data, segment_ids) = math.segment_mean(data, segment_ids)
 SegmentMin(data, segment_ids) = math.segment_min(data, segment_ids)
 SegmentProd(data, segment_ids) = math.segment_prod(data, segment_ids)
 SegmentSum(data, segment_ids) = math.segment_sum(data, segment_ids)
+Select(condition, x, y) = raw.select(condition, x, y)
 SelectV2(condition, t, e) = where(condition, t, e)
 SelfAdjointEigV2(input, compute_v=True) -> e, v = linalg.eigh(input)
 SerializeTensor(tensor) = io.serialize_tensor(tensor)
 Shape(input, out_type=tf.int32) = shape(input, out_type)
-ShapeN(input, out_type=tf.int32) = shape_n(input, out_type)
+ShapeN(*input, out_type=tf.int32) = shape_n(input, out_type)
 Size(input, out_type=tf.int32) = size(input, out_type)
 Slice(input, begin, size) = slice(input, begin, size)
 Snapshot(input) = identity(input)
 Softmax(logits) = nn.softmax(logits)
+SoftmaxCrossEntropyWithLogits(features, labels) -> loss, backprop = raw.softmax_loss(features, labels)
 SpaceToBatchND(input, block_shape, paddings) = space_to_batch(input, block_shape, paddings)
 SpaceToDepth(input, block_size, data_format='NHWC') = nn.space_to_depth(input, block_size, data_format)
 SparseSegmentMean(data, indices, segment_ids, sparse_gradient=False) = sparse.segment_mean(data, indices, segment_ids)
@@ -259,6 +306,7 @@ SparseSegmentSqrtNWithNumSegments(data, indices, segment_ids, num_segments, spar
 SparseSegmentSum(data, indices, segment_ids, sparse_gradient=False) = sparse.segment_sum(data, indices, segment_ids)
 SparseSegmentSumWithNumSegments(data, indices, segment_ids, num_segments, sparse_gradient=False) \
 = sparse.segment_sum(data, indices, segment_ids, num_segments)
+SparseSoftmaxCrossEntropyWithLogits(features, labels) -> loss, backprop = raw.sparse_softmax_loss(features, labels)
 Split(axis, value, num_split) = split(value, num_split, axis)
 SplitV(value, size_splits, axis, num_split) = split(value, size_splits, axis, num_split)
 Squeeze(input, axis=[]) = _squeeze(input, axis)
@@ -268,10 +316,23 @@ StatelessParameterizedTruncatedNormal(shape, seed, means, stddevs, minvals, maxv
 = random.stateless_parameterized_truncated_normal(shape, seed, means, stddevs, minvals, maxvals)
 StatelessRandomBinomial(shape, seed, counts, probs, dtype=tf.int64) \
 = random.stateless_binomial(shape, seed, counts, probs, dtype)
+StatelessRandomGetKeyCounter(seed) -> key, counter = raw.key_counter(seed)
 StatelessRandomNormal(shape, seed, dtype=tf.float32) = random.stateless_normal(shape, seed, dtype=dtype)
+StatelessRandomNormalV2(shape, key, counter, alg, dtype=tf.float32) \
+= raw.stateless_normal(shape, key, counter, alg, dtype)
 StatelessRandomPoisson(shape, seed, lam, dtype) = random.stateless_poisson(shape, seed, lam, dtype)
 StatelessRandomUniform(shape, seed, dtype=tf.float32) = random.stateless_uniform(shape, seed, dtype=dtype)
+StatelessRandomUniformFullInt(shape, seed, dtype=tf.uint64) \
+= random.stateless_uniform(shape, seed, minval=None, maxval=None, dtype=dtype)
+StatelessRandomUniformFullIntV2(shape, key, counter, alg, dtype=tf.uint64) \
+= raw.stateless_full(shape, key, counter, alg, dtype)
+StatelessRandomUniformIntV2(shape, key, counter, alg, minval, maxval) \
+= raw.stateless_integers(shape, key, counter, alg, minval, maxval)
+StatelessRandomUniformV2(shape, key, counter, alg, dtype=tf.float32) \
+= raw.stateless_uniform(shape, key, counter, alg, dtype)
 StatelessTruncatedNormal(shape, seed, dtype=tf.float32) = random.stateless_truncated_normal(shape, seed, dtype=dtype)
+StatelessTruncatedNormalV2(shape, key, counter, alg, dtype=tf.float32) \
+= raw.stateless_truncated(shape, key, counter, alg, dtype)
 StaticRegexFullMatch(input, pattern) = strings.regex_full_match(input, pattern)
 StaticRegexReplace(input, pattern, rewrite, replace_global=True) \
 = strings.regex_replace(input, pattern, rewrite, replace_global)
@@ -279,9 +340,13 @@ StopGradient(input) = stop_gradient(input)
 StridedSlice(input, begin, end, strides, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, \
 shrink_axis_mask=0) = strided_slice(input, begin, end, strides, begin_mask, end_mask, ellipsis_mask, new_axis_mask, \
 shrink_axis_mask)
-StringJoin(inputs, separator='') = strings.join(inputs, separator)
+StridedSliceGrad(shape, begin, end, strides, dy, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, \
+shrink_axis_mask=0) = raw.strided_slice_grad(shape, begin, end, strides, dy, begin_mask, end_mask, ellipsis_mask, \
+new_axis_mask, shrink_axis_mask)
+StringJoin(*inputs, separator='') = strings.join(inputs, separator)
 StringLength(input, unit='BYTE') = strings.length(input, unit)
 StringLower(input, encoding='') = strings.lower(input, encoding)
+StringSplitV2(input, sep, maxsplit=-1) -> indices, values, shape = raw.split_texts(input, sep, maxsplit)
 StringStrip(input) = strings.strip(input)
 StringToHashBucket(string_tensor, num_buckets) = strings.to_hash_bucket(string_tensor, num_buckets)
 StringToHashBucketFast(input, num_buckets) = strings.to_hash_bucket_fast(input, num_buckets)
@@ -308,6 +373,7 @@ TopKV2(input, k, sorted=True, index_type=tf.int32) -> values, indices = math.top
 Transpose(x, perm) = transpose(x, perm)
 TridiagonalSolve(diagonals, rhs, partial_pivoting=True, perturb_singular=False) = linalg.tridiagonal_solve(diagonals, \
 rhs, partial_pivoting=partial_pivoting, perturb_singular=perturb_singular)
+TruncatedNormal(shape, dtype, seed=0, seed2=0) = raw.random_truncated(shape, dtype, seed, seed2)
 UnicodeScript(input) = strings.unicode_script(input)
 UnicodeTranscode(input, input_encoding, output_encoding, errors='replace', replacement_char=65533, \
 replace_control_characters=False) = strings.unicode_transcode(input, input_encoding, output_encoding, errors, \
@@ -380,6 +446,8 @@ def _resolved(path: str) -> typing.Any:
         return globals()[path]
     if path.startswith("ops."):
         return getattr(ops, path[4:])
+    if path.startswith("raw."):
+        return getattr(importlib.import_module("twofold._ops.raw_functions"), path[4:])
     value: typing.Any = sys.modules[__package__]  # which loads this file when it is asked for it
     for part in path.split(".") if path else ():
         value = getattr(value, part)
@@ -401,23 +469,26 @@ def _matmul(a: typing.Any, b: typing.Any, transpose_a: bool, transpose_b: bool) 
     return _resolved("matmul")(a, b, transpose_a, transpose_b)
 
 
-def _conv2d(input: typing.Any, filter: typing.Any, strides: typing.Any, padding: typing.Any,
-            explicit_paddings: typing.Any, data_format: str, dilations: typing.Any) -> typing.Any:
-    """`tf.nn.conv2d`, whose padding may be numbers: the raw op has them in an argument of their own, in one list."""
-    if padding == "EXPLICIT":
-        padding = [list(pair) for pair in zip(explicit_paddings[::2], explicit_paddings[1::2], strict=True)]
-    elif list(explicit_paddings):
-        raise InvalidArgumentError(f"Conv2D: explicit_paddings are for padding 'EXPLICIT', got {padding!r}.")
-    return _resolved("nn.conv2d")(input, filter, strides, padding, data_format, dilations)
-
-
 def _default(node: ast.expr) -> typing.Any:
     """The value of a default: a literal, or a dtype `tf.name`."""
     return _resolved(node.attr) if isinstance(node, ast.Attribute) else ast.literal_eval(node)
 
 
+def _name(node: ast.expr) -> str:
+    """The name of an argument in the table."""
+    inner = node.value if isinstance(node, ast.Starred) else node
+    assert isinstance(inner, ast.Name)
+    return inner.id
+
+
 class _Row:
-    """A row of the table, read."""
+    """A row of the table, read.
+
+    Attributes:
+        name, signature: of the raw op.
+        lists: the names of the arguments that are several tensors.
+        results: a namedtuple, of several results.
+    """
 
     def __init__(self, row: str) -> None:
         head, _, call = row.partition(" = ")
@@ -425,7 +496,8 @@ class _Row:
         left, right = _call(signature), _call(call)
         assert isinstance(left.func, ast.Name)
         self.name, self.target, self.call, self.function = left.func.id, _resolved(ast.unparse(right.func)), right, call
-        names = [argument.id for argument in left.args if isinstance(argument, ast.Name)]
+        self.lists = frozenset({_name(argument) for argument in left.args if isinstance(argument, ast.Starred)})
+        names = [_name(argument) for argument in left.args]
         defaults = {str(keyword.arg): _default(keyword.value) for keyword in left.keywords} | {"name": None}
         self.signature = inspect.Signature([inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name, inspect.Parameter.empty))
@@ -466,10 +538,15 @@ def _value(node: ast.expr, values: dict[str, typing.Any]) -> typing.Any:
     return values[node.id] if isinstance(node, ast.Name) else ast.literal_eval(node)
 
 
-def _function(text: str) -> Callable[..., typing.Any]:
-    """The function of a row."""
-    row = _Row(text)
+def _row(name: str) -> _Row | None:
+    """The row of a raw op; None where there is none."""
+    if name in _TABLE and name not in _READ:
+        _READ[name] = _Row(_TABLE[name])
+    return _READ.get(name)
 
+
+def _function(row: _Row) -> Callable[..., typing.Any]:
+    """The function of a row."""
     def raw_op(*args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         bound = row.signature.bind(*args, **kwargs)
         bound.apply_defaults()
@@ -482,15 +559,17 @@ def _function(text: str) -> Callable[..., typing.Any]:
 
 
 _TABLE = _table()
+_READ: dict[str, _Row] = {}
 _MADE: dict[str, Callable[..., typing.Any]] = {}
 
 
 def __getattr__(name: str) -> typing.Any:
-    if name not in _TABLE:
+    row = _row(name)
+    if row is None:
         raise AttributeError(f"tf.raw_ops.{name} is not among the raw ops of twofold ({len(_TABLE)} of TensorFlow's); "
                              "dir(tf.raw_ops) lists them.")
     if name not in _MADE:
-        _MADE[name] = _function(_TABLE[name])
+        _MADE[name] = _function(row)
     return _MADE[name]
 
 

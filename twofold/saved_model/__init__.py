@@ -7,7 +7,7 @@ from twofold._front.api import public
 from twofold._front.namespace import publish
 
 from .asset import Asset
-from .loading import load
+from .load import load
 from .options import LoadOptions, SaveOptions
 from .saving import contains_saved_model, save
 from .signatures import DEFAULT as DEFAULT_SERVING_SIGNATURE_DEF_KEY

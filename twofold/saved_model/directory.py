@@ -29,7 +29,8 @@ from twofold.ir.errors import DataLossError, FailedPreconditionError, InvalidArg
 from twofold.runtime.replacing import alone, folder_beside, replace, sync_folder
 from twofold.version import __version__
 
-__all__ = ["MANIFEST", "FORMAT_VERSION", "Manifest", "Stored", "Writer", "exists", "read_manifest", "exchange"]
+__all__ = ["MANIFEST", "FORMAT_VERSION", "Manifest", "Stored", "Writer", "exists", "read_manifest", "exchange",
+           "written_by_tensorflow"]
 
 MANIFEST = "manifest.json"
 FORMAT_VERSION = 1
@@ -76,6 +77,11 @@ def _dumped(body: dict[str, Any]) -> bytes:
 def exists(path: str) -> bool:
     """Whether `path` is a directory with a manifest."""
     return os.path.isfile(os.path.join(path, MANIFEST))
+
+
+def written_by_tensorflow(path: str) -> bool:
+    """Whether `path` is a directory with a saved model of TensorFlow's."""
+    return os.path.isfile(os.path.join(path, "saved_model.pb"))
 
 
 # -- reading ------------------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
-"""Objects from a saved model: what `tf.saved_model.load` gives."""
+"""Objects from a folder that `tf.saved_model.save` wrote."""
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from twofold.eager.tensor import Tensor, wrap
@@ -16,7 +15,6 @@ from twofold.tracer.restored import restore_function, restore_trace
 
 from .asset import Asset
 from .objects import SavedObject, tuple_order
-from .options import LoadOptions
 from .reader import (
     SavedConstant,
     SavedFunction,
@@ -30,7 +28,7 @@ from .reader import (
 from .signatures import SignatureFunction, Signatures
 from .structure import record_type
 
-__all__ = ["concrete_functions", "load", "LoadedModule"]
+__all__ = ["CallableModule", "LoadedModule", "concrete_functions", "read_folder"]
 
 
 _RESERVED = frozenset({"_name", "_scope_name", "_hidden", "signatures", "_waiting_for_children"})
@@ -80,42 +78,9 @@ class CallableModule(LoadedModule):
         return self._hidden["__call__"](*args, **kwargs)
 
 
-def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOptions | None = None) -> Any:
-    """Load what `tf.saved_model.save` saved; the classes that it was made of are not needed.
-
-    Args:
-        export_dir: the directory.
-        tags: accepted, without effect.
-        options: `tf.saved_model.LoadOptions`, without effect.
-    Returns:
-        An object with the same attributes: variables, `tf.function`s that take what they were traced for, containers,
-        and other such objects. It has `variables` and `trainable_variables`, and `signatures`, a mapping of functions
-        that take their arguments by name and give a dict. Nothing is run while it is loaded.
-    Raises:
-        NotFoundError: there is no saved model. DataLossError: it is damaged, or not well-formed.
-        FailedPreconditionError: a newer version wrote it.
-
-    >>> import tempfile
-    >>> import twofold as tf
-    >>> class Line(tf.Module):
-    ...     def __init__(self):
-    ...         super().__init__()
-    ...         self.w = tf.Variable(3.0)
-    ...     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
-    ...     def __call__(self, x):
-    ...         return self.w * x
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     tf.saved_model.save(Line(), folder)
-    ...     line = tf.saved_model.load(folder)
-    >>> with tf.GradientTape() as tape:
-    ...     y = line(tf.constant([1.0, 2.0]))
-    >>> y.numpy().tolist(), tape.gradient(y, line.w).numpy().item()
-    ([3.0, 6.0], 3.0)
-    >>> line.signatures["serving_default"](x=tf.constant([1.0]))
-    {'output_0': <tf.Tensor: shape=(1,), dtype=float32, numpy=array([3.], dtype=float32)>}
-    """
-    del tags, options
-    return _Builder(read(export_dir)).root()
+def read_folder(folder: str) -> Any:
+    """The object of a folder that `tf.saved_model.save` wrote."""
+    return _Builder(read(folder)).root()
 
 
 def concrete_functions(model: SavedModel) -> list[ConcreteFunction]:

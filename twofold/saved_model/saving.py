@@ -12,7 +12,7 @@ from twofold.tracking import Trackable
 
 from . import op_sets
 from .collect import collect
-from .directory import exchange, exists
+from .directory import exchange, exists, written_by_tensorflow
 from .options import SaveOptions
 from .signatures import chosen
 from .writing import Contents
@@ -76,4 +76,5 @@ def contains_saved_model(export_dir: str | os.PathLike[str]) -> bool:
     >>> tf.saved_model.contains_saved_model("no/such/directory")
     False
     """
-    return exists(os.fspath(export_dir))
+    folder = os.fspath(export_dir)
+    return exists(folder) or written_by_tensorflow(folder)

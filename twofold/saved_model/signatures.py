@@ -13,7 +13,8 @@ from twofold.tracer.concrete import AnyRank, ConcreteFunction
 from twofold.tracer.function import Function
 from twofold.tracer.trace import current, differentiated
 
-__all__ = ["DEFAULT", "Signature", "SignatureFunction", "Signatures", "chosen", "by_name", "declared_traces"]
+__all__ = ["DEFAULT", "Signature", "SignatureFunction", "Signatures", "chosen", "by_name", "declared_traces",
+           "traces_of_each_rank"]
 
 DEFAULT = "serving_default"
 _RANKS = 5  # ranks that are traced where none is known
@@ -155,7 +156,7 @@ def declared_traces(fn: Function) -> list[Any]:
         return fn._restored.traces
     if not _any_rank(fn):
         return [fn.get_concrete_function()._traced]
-    return _of_each_rank(fn, list(fn.input_signature or ()), {})
+    return traces_of_each_rank(fn, list(fn.input_signature or ()), {})
 
 
 def rank_traces(concrete: AnyRank) -> list[Any]:
@@ -165,10 +166,10 @@ def rank_traces(concrete: AnyRank) -> list[Any]:
         ValueError, TypeError: the function cannot be traced.
     """
     fn = concrete._function
-    return fn._restored.traces if fn._restored is not None else _of_each_rank(fn, *concrete._own.form)
+    return fn._restored.traces if fn._restored is not None else traces_of_each_rank(fn, *concrete._own.form)
 
 
-def _of_each_rank(fn: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+def traces_of_each_rank(fn: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
     """The traces of a function for arguments with specs of unknown rank, made where they are missing."""
     traces, failed = [], None
     for rank in range(_RANKS + 1):

@@ -233,7 +233,7 @@ def _traces_of(fn: Function) -> list[Any]:
     Raises:
         UnimplementedError: calls of it run eagerly.
     """
-    if fn.input_signature is not None:
+    if fn.input_signature is not None or fn._restored is not None:
         declared_traces(fn)
     for family in fn._families.values():
         if family.eager:

@@ -1,0 +1,127 @@
+"""Variables: reading, assigning, and parts of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import twofold as tf
+from twofold.eager.variable import Variable
+
+from .table import Call, op, tensor
+
+__all__: list[str] = []
+
+
+def _variable(value: Any) -> Variable:
+    if not isinstance(value, Variable):
+        raise ValueError("what it is to read or assign is no variable")
+    return value
+
+
+@op("ReadVariableOp")
+def _read(call: Call, resource: Any) -> list[Any]:
+    return [_variable(resource).read_value()]
+
+
+@op("AssignVariableOp")
+def _assign(call: Call, resource: Any, value: Any) -> list[Any]:
+    _variable(resource).assign(tensor(value))
+    return []
+
+
+@op("AssignAddVariableOp", "AssignSubVariableOp")
+def _add(call: Call, resource: Any, value: Any) -> list[Any]:
+    variable = _variable(resource)
+    (variable.assign_add if call.node.op == "AssignAddVariableOp" else variable.assign_sub)(tensor(value))
+    return []
+
+
+@op("VarIsInitializedOp")
+def _is_there(call: Call, resource: Any) -> list[Any]:
+    return [np.array(True)]
+
+
+@op("IsVariableInitialized")
+def _ref_is_there(call: Call, ref: Any) -> list[Any]:
+    return [np.array(True)]
+
+
+@op("VariableShape")
+def _shape(call: Call, input: Any) -> list[Any]:
+    return [tf.shape(_variable(input), out_type=call.attr("out_type"))]
+
+
+@op("DestroyResourceOp")
+def _destroy(call: Call, resource: Any) -> list[Any]:
+    return []
+
+
+@op("ResourceGather")
+def _gather(call: Call, resource: Any, indices: Any) -> list[Any]:
+    return [tf.gather(_variable(resource), tensor(indices), batch_dims=call.attr("batch_dims", 0))]
+
+
+@op("ResourceGatherNd")
+def _gather_nd(call: Call, resource: Any, indices: Any) -> list[Any]:
+    return [tf.gather_nd(_variable(resource), tensor(indices))]
+
+
+_SCATTERS = {"ResourceScatterAdd": "scatter_add", "ResourceScatterSub": "scatter_sub",
+             "ResourceScatterUpdate": "scatter_update", "ResourceScatterMax": "scatter_max",
+             "ResourceScatterMin": "scatter_min", "ResourceScatterMul": "scatter_mul",
+             "ResourceScatterDiv": "scatter_div"}
+
+
+@op(*_SCATTERS)
+def _scatter(call: Call, resource: Any, indices: Any, updates: Any) -> list[Any]:
+    rows = tf.IndexedSlices(tensor(updates), tensor(indices))
+    getattr(_variable(resource), _SCATTERS[call.node.op])(rows)
+    return []
+
+
+_PLACES = {"ResourceScatterNdAdd": "scatter_nd_add", "ResourceScatterNdSub": "scatter_nd_sub",
+           "ResourceScatterNdUpdate": "scatter_nd_update", "ResourceScatterNdMax": "scatter_nd_max",
+           "ResourceScatterNdMin": "scatter_nd_min"}
+
+
+@op(*_PLACES)
+def _scatter_nd(call: Call, ref: Any, indices: Any, updates: Any) -> list[Any]:
+    getattr(_variable(ref), _PLACES[call.node.op])(tensor(indices), tensor(updates))
+    return []
+
+
+# -- the steps of optimizers ---------------------------------------------------------------------------
+@op("ResourceApplyGradientDescent")
+def _descend(call: Call, var: Any, alpha: Any, delta: Any) -> list[Any]:
+    _variable(var).assign_sub(tensor(alpha) * tensor(delta))
+    return []
+
+
+@op("ResourceApplyMomentum", "ResourceApplyKerasMomentum")
+def _momentum(call: Call, var: Any, accum: Any, lr: Any, grad: Any, momentum: Any) -> list[Any]:
+    kept, rate = _variable(accum), tensor(lr)
+    turned = call.node.op == "ResourceApplyKerasMomentum"  # there the rate is in what is kept
+    step = tensor(grad) * -rate if turned else tensor(grad)
+    now = kept.assign(kept * tensor(momentum) + step)
+    if call.attr("use_nesterov", False):
+        now = now * tensor(momentum) + step
+    if turned:
+        _variable(var).assign_add(now)
+    else:
+        _variable(var).assign_sub(now * rate)
+    return []
+
+
+@op("ResourceApplyAdam")
+def _adam(call: Call, var: Any, m: Any, v: Any, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any,
+          epsilon: Any, grad: Any) -> list[Any]:
+    first, second, by = _variable(m), _variable(v), tensor(grad)
+    rate = tensor(lr) * tf.sqrt(1 - tensor(beta2_power)) / (1 - tensor(beta1_power))
+    mean = first.assign_add((by - first) * (1 - tensor(beta1)))
+    square = second.assign_add((by * by - second) * (1 - tensor(beta2)))
+    if call.attr("use_nesterov", False):
+        mean = mean * tensor(beta1) + (1 - tensor(beta1)) * by
+    _variable(var).assign_sub(mean * rate / (tf.sqrt(square) + tensor(epsilon)))
+    return []
