@@ -1,6 +1,6 @@
 """KerasHub and KerasCV under the genuine Keras: forward passes, training steps and preprocessing of small models.
 
-Prints a JSON object: name of a check -> numbers, or the text of its error. `keras_hub.py` runs it on TensorFlow and on
+Prints a JSON object: name of a check -> numbers, or the text of its error. `hub_suite.py` runs it on TensorFlow and on
 twofold and compares; the weights come from equal seeds.
 """
 
