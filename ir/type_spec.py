@@ -74,8 +74,16 @@ class TypeSpec:
     def __composite_spec__(self) -> TypeSpec:
         return self
 
+    @property
+    def __entry_spec__(self) -> TypeSpec:
+        return self
+
     def __components__(self) -> Structure:
         return self._component_specs
+
+    def _sizes(self) -> Hashable:
+        """What a function that takes values of this spec assumes beyond their form and the sizes of their tensors."""
+        return ()
 
     def _form(self) -> Hashable:
         """All that values of one class must have in common to be joined by a branch: without the sizes of tensors."""
@@ -182,7 +190,13 @@ class CompositeTensor(metaclass=ABCMeta):
 
     @property
     def __composite_spec__(self) -> TypeSpec:
+        """The spec by which the value is put together again of other tensors, which may have other sizes."""
         return self._type_spec
+
+    @property
+    def __entry_spec__(self) -> TypeSpec:
+        """The spec by which a function that is called with the value takes it."""
+        return self.__composite_spec__
 
     def __components__(self) -> Structure:
         return self._type_spec._to_components(self)
@@ -210,6 +224,8 @@ class Parts(tuple):
         spec: TypeSpec = self[0]
         return spec
 
+    __entry_spec__ = __composite_spec__
+
     def __components__(self) -> Structure:
         return self[1]
 
@@ -226,7 +242,9 @@ def with_specs(structure: Structure) -> Structure:
 
 
 def spec_of_composite(value: Any) -> TypeSpec | None:
-    """The spec of a composite value; None for any other value."""
+    """The spec of a composite value, with the sizes that are known of it; None for any other value."""
+    if isinstance(value, CompositeTensor):
+        return value._type_spec
     return value.__composite_spec__ if nest.is_composite(value) else None
 
 

@@ -88,4 +88,5 @@ def _fit(value: PythonValue, declared: Structure) -> PythonValue:
     have = nest.children(value) if nest.is_nested(value) else []
     if not have or nest.keys_of(value) != nest.keys_of(declared):
         raise TypeError(f"Can not cast {value!r} to {declared!r}")
-    return nest.rebuilt(value, [_fit(v, d) for v, d in zip(have, nest.children(declared), strict=True)])
+    parts = [_fit(v, d) for v, d in zip(have, nest.children(declared), strict=True)]
+    return nest.rebuilt(declared if nest.is_composite(value) else value, parts)

@@ -152,6 +152,8 @@ def _walk(value: Any, key: list[Hashable], leaves: list[CallLeaf]) -> None:  # `
 
 def _walk_container(value: Structure, key: list[Hashable], leaves: list[CallLeaf]) -> None:
     names = nest.keys_of(value)
+    if nest.is_composite(value):
+        names = names, value.__entry_spec__._sizes()  # type: ignore[union-attr]
     key.append((nest.kind_of(value), names))
     for child in nest.children(value):
         _walk(child, key, leaves)
@@ -213,8 +215,15 @@ def replaced(value: PythonValue, leaves: Iterator[CallLeaf]) -> PythonValue:
     children = nest.children(value)
     replacements = [replaced(child, leaves) for child in children]
     if isinstance(value, (list, dict)) or any(a is not b for a, b in zip(children, replacements, strict=True)):
-        return nest.rebuilt(value, replacements)
+        return _rebuilt(value, replacements)
     return value
+
+
+def _rebuilt(value: Structure, items: list[Structure]) -> Structure:
+    """A container like `value` that holds `items`; of a composite value, as a function takes it."""
+    if nest.is_composite(value):
+        return value.__entry_spec__._of(items[0])  # type: ignore[union-attr]
+    return nest.rebuilt(value, items)
 
 
 def form_for(form: CallForm, leaves: Sequence[CallLeaf]) -> CallForm:
@@ -232,7 +241,7 @@ def template(value: PythonValue) -> PythonValue:
         spec = TensorSpec.from_tensor(convert.as_tensor(value))
         return TensorSpec(spec.shape, spec.dtype)
     if nest.is_nested(value):
-        return nest.rebuilt(value, [template(child) for child in nest.children(value)])
+        return _rebuilt(value, [template(child) for child in nest.children(value)])
     kind: Any = type(value)
     if hasattr(kind, PARTS):
         return opened(kind)([template(part) for part in getattr(value, PARTS)()])

@@ -151,3 +151,28 @@ def test_refusals_name_the_function():
     with pytest.raises(tf.errors.InvalidArgumentError, match="out of order"):
         tf.function(tf.sparse.to_dense)(tf.SparseTensor([[1, 0], [0, 1]], [1, 2], [2, 2]))
 
+
+
+def test_functions_take_sparse_tensors_of_other_sizes():
+    traces = []
+
+    @tf.function
+    def dense(st):
+        traces.append(st.shape.as_list())
+        return tf.sparse.to_dense(st), tf.zeros([2]) if st.shape[0] == 2 else tf.zeros([1])
+
+    for rows, columns in [(4, 6), (2, 6), (2, 7), (5, 6)]:
+        made, told = dense(tf.SparseTensor([[0, 1]], [1.0], [rows, columns]))
+        assert made.shape == (rows, columns)
+        assert told.shape == (1,)
+    assert traces == [[None, 6], [None, 7]]  # rows are as many as there are, columns are known
+
+
+def test_branches_give_sparse_tensors_of_other_sizes():
+    @tf.function
+    def one_of(first, a, b):
+        return tf.cond(first, lambda: a, lambda: b)
+
+    a, b = tf.SparseTensor([[0, 1]], [1.0], [1, 2]), tf.SparseTensor([[1, 2]], [1.0], [2, 3])
+    assert tf.sparse.to_dense(one_of(tf.constant(True), a, b)).shape == (1, 2)
+    assert tf.sparse.to_dense(one_of(tf.constant(False), a, b)).shape == (2, 3)

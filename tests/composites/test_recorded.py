@@ -25,9 +25,12 @@ SPECS = {
     "sparse": [tf.SparseTensorSpec([None, None], tf.int32)] * 4,
     "embedding": [tf.TensorSpec([None, 2]), tf.SparseTensorSpec([None, None], tf.int32),
                   tf.SparseTensorSpec([None, None]), tf.RaggedTensorSpec([None, None], tf.int32)],
+    "keras": [tf.SparseTensorSpec([None, 4]), *[tf.SparseTensorSpec([None, 4], d) for d in (tf.int32, tf.string)],
+              *[tf.RaggedTensorSpec([None, None], d) for d in (tf.int32, tf.float32, tf.string)]],
 }
 ARGUMENTS = {"ragged": ["digits", "words", "rt3"], "sparse": ["a", "b", "c", "wide"],
-             "embedding": ["table", "ids", "weights", "rows"]}
+             "embedding": ["table", "ids", "weights", "rows"],
+             "keras": ["numbers", "ids", "names", "rows", "floats", "words"]}
 TOGETHER = 12  # expressions in one function
 
 

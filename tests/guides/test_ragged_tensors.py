@@ -161,3 +161,27 @@ lengths <tf.RaggedTensor [[7], [], [1, 3]]>
 <tf.RaggedTensor [[0, 1, 2]]>
 [[0, 1], [], [0, 1, 2]]
 """)
+
+
+def test_a_model_of_rows_of_words(guide: Page) -> None:
+    guide.shows("""
+questions = tf.constant(["Who wrote this song", "It is raining", "Is it far", "We went home early today"])
+asks = tf.constant([True, False, True, False])
+buckets = 1000
+hashed = tf.strings.to_hash_bucket_fast(tf.strings.split(questions, " "), buckets)
+tf.keras.utils.set_random_seed(1)
+model = tf.keras.Sequential([
+    tf.keras.Input(shape=[None], dtype=tf.int64, ragged=True),
+    tf.keras.layers.Embedding(buckets, 16),
+    tf.keras.layers.GlobalAveragePooling1D(),
+    tf.keras.layers.Dense(32),
+    tf.keras.layers.Activation(tf.nn.relu),
+    tf.keras.layers.Dense(1)])
+model.compile(loss="mse", optimizer="rmsprop")
+history = model.fit(hashed, asks, epochs=100, verbose=0)
+print(history.history["loss"][0] > 10 * history.history["loss"][-1])
+print((model.predict(hashed, verbose=0)[:, 0] > 0.5).tolist())
+""", """
+True
+[True, False, True, False]
+""")

@@ -164,7 +164,7 @@ def test_crossings_refuse_what_they_cannot_hash():
     pairs = tf.data.Dataset.from_tensor_slices((["a", "b"], [1, 2])).batch(2).map(lambda a, b: crossing([a, b]))
     expected = crossing([tf.constant(["a", "b"]), tf.constant([1, 2])])
     np.testing.assert_array_equal(next(iter(pairs)), expected)
-    for bad in ({"num_bins": 0}, {"num_bins": 2, "output_mode": "odd"}, {"num_bins": 2, "sparse": True}):
+    for bad in ({"num_bins": 0}, {"num_bins": 2, "output_mode": "odd"}):
         with pytest.raises(ValueError):
             layers.HashedCrossing(**bad)
 

@@ -111,7 +111,7 @@ def test_what_arguments_may_be():
     assert ops.convert_to_numpy(variable).tolist() == [1.0, 4.0]
     for wrong in (lambda: ops.take_along_axis([1, 2], [[1]], 0), lambda: ops.gcd(1.5, 2), lambda: ops.diff(3),
                   lambda: ops.norm([1.0], "fro", axis=0), lambda: ops.quantile([1.0], 0.5, method="other"),
-                  lambda: ops.one_hot([1], 2, sparse=True), lambda: ops.convert_to_tensor([1], sparse=True),
+                  lambda: ops.one_hot([1], 2, axis=0, sparse=True),
                   lambda: ops.moveaxis([[1]], (0, 1), 0), lambda: ops.stft(np.ones(9), 8, 2, 4)):
         with pytest.raises((ValueError, TypeError)):
             wrong()

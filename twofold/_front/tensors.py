@@ -12,6 +12,7 @@ from twofold.eager.variable import Variable
 from twofold.ir import nest, ops
 from twofold.ir.dims import numel
 from twofold.ir.spec import TensorSpec
+from twofold.ir.type_spec import spec_of_composite
 from twofold.tracer.symbolic import SymbolicValueError
 
 from . import weak as weakness
@@ -165,7 +166,7 @@ def type_spec_from_value(value: Any) -> Any:
     TensorSpec(shape=(2,), dtype=tf.int32, name=None)
     """
     if nest.is_composite(value):
-        return value.__composite_spec__
+        return spec_of_composite(value)
     if hasattr(value, "element_spec") and hasattr(value, "_type_spec"):
         return value._type_spec
     try:

@@ -36,7 +36,8 @@ def _at(places: Any, values: Any, shape: Any, static: Any = None) -> SparseTenso
         size = tf.maximum(shape[axis], 1)
         columns.append(places % size)
         places = places // size
-    made = SparseTensor(tf.stack(columns[::-1], 1), values, shape)
+    made = SparseTensor(tf.stack(columns[::-1], 1) if rank else tf.zeros([tf.shape(values)[0], 0], tf.int64), values,
+                        shape)
     if static is not None:
         made.set_shape(static)
     return made
@@ -674,7 +675,7 @@ def bincount(values: Any, weights: Any = None, axis: Any = 0, minlength: Any = N
     """How often each number stands in a tensor, or in each of its rows, as a sparse tensor.
 
     Args:
-        values: integers, dense or sparse, of rank 1 or 2.
+        values: integers, dense, sparse or ragged, of rank 1 or 2.
         weights: of the form of `values`: what each counts.
         axis: 0 for all values together, -1 for each row.
         minlength: the least size of the result's last axis.
@@ -688,6 +689,10 @@ def bincount(values: Any, weights: Any = None, axis: Any = 0, minlength: Any = N
         height = values.dense_shape[0]
         rank = values.indices.shape[1]
         amounts = None if weights is None else weights.values
+    elif isinstance(values, tf.RaggedTensor):
+        numbers, rows = values.flat_values, tf.cast(values.value_rowids(), tf.int64)
+        rank, height = 2, tf.cast(values.nrows(), tf.int64)
+        amounts = None if weights is None else weights.flat_values
     else:
         dense = tf.convert_to_tensor(values)
         rank, height = dense.shape.rank, tf.shape(dense, tf.int64)[0]

@@ -61,7 +61,7 @@ class SparseTensor(CompositeTensor):
     [[0, 7], [8, 0]]
     """
 
-    __slots__ = ("__weakref__", "_dense_shape", "_indices", "_static", "_values")
+    __slots__ = ("__weakref__", "_dense_shape", "_entry", "_indices", "_static", "_values")
 
     __array_priority__ = 100
     _counts_as_tensor = True
@@ -80,6 +80,7 @@ class SparseTensor(CompositeTensor):
             if one is not None and other is not None and one != other:
                 raise ValueError(f"Dimensions {one} and {other} are not compatible")
         self._indices, self._values, self._dense_shape = indices, values, dense_shape
+        self._entry: Any = None  # the shape that functions may count on; None for all of the static one but the rows
         known = tf.get_static_value(dense_shape)
         self._static = tf.TensorShape([None] * dense_shape.shape[0] if known is None else known.tolist()) if (
             dense_shape.shape[0] is not None) else tf.TensorShape(None)
@@ -172,6 +173,20 @@ class SparseTensor(CompositeTensor):
     def _type_spec(self) -> SparseTensorSpec:
         return SparseTensorSpec(self._static, self.dtype)
 
+    @property
+    def __composite_spec__(self) -> SparseTensorSpec:
+        """The spec without sizes: branches and loops give sparse tensors of others, too."""
+        rank = self._static.rank
+        return SparseTensorSpec(None if rank is None else [None] * rank, self.dtype)
+
+    @property
+    def __entry_spec__(self) -> SparseTensorSpec:
+        """The spec without the number of rows: functions have a trace for each other size."""
+        if self._entry is not None:
+            return SparseTensorSpec(self._entry, self.dtype)
+        rank = self._static.rank
+        return SparseTensorSpec([None, *self._static[1:]] if rank else self._static, self.dtype)
+
 
 def like(st: SparseTensor, values: Any) -> SparseTensor:
     """A sparse tensor with the coordinates of another one."""
@@ -241,6 +256,9 @@ class SparseTensorSpec(TypeSpec):
     def _serialize(self) -> tuple[Any, ...]:
         return self._shape, self._dtype
 
+    def _sizes(self) -> Any:
+        return None if self._shape.rank is None else tuple(self._shape.as_list())
+
     @property
     def _component_specs(self) -> Any:
         rank = self._shape.rank
@@ -252,6 +270,7 @@ class SparseTensorSpec(TypeSpec):
 
     def _from_components(self, components: Any) -> Any:
         made = SparseTensor(*components)
+        made._entry = self._shape
         if made.shape.rank is None or not made.shape.is_fully_defined():
             made.set_shape(self._shape)
         return made

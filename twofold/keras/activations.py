@@ -5,12 +5,14 @@ All take and give floating tensors of one shape, except `glu`, which halves an a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import twofold as tf
 from twofold._front.api import public, same_axis
+from twofold._front.dispatch import implements
 from twofold._front.namespace import publish
+from twofold.ir.type_spec import CompositeTensor
 
 from ._identifiers import read, resolve
 from .scalars import number
@@ -88,6 +90,8 @@ def softmax(x: Any, axis: Any = -1) -> Any:
     >>> tf.keras.activations.softmax(tf.constant([[1.0, 1.0]])).numpy().tolist()
     [[0.5, 0.5]]
     """
+    if isinstance(x, tf.RaggedTensor):
+        return tf.nn.softmax(x, axis)
     x = tf.convert_to_tensor(x)
     axis = same_axis(axis, x)
     if isinstance(axis, int):
@@ -459,5 +463,20 @@ def get(identifier: Any) -> Any:
     """
     return linear if identifier is None else resolve("activation", identifier, _TABLE)
 
+
+def _of_rows(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An activation of the elements of a ragged tensor."""
+    def of_rows(x: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(x, tf.RaggedTensor):
+            raise TypeError(f"{function.__name__} takes dense and ragged tensors; got a {type(x).__name__}.")
+        return x.with_flat_values(function(x.flat_values, *args, **kwargs))
+    return of_rows
+
+
+for _name in ("celu", "elu", "exponential", "gelu", "hard_shrink", "hard_sigmoid", "hard_silu", "hard_tanh",
+              "leaky_relu", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "soft_shrink",
+              "softplus", "softsign", "sparse_plus", "sparse_sigmoid", "squareplus", "tanh", "tanh_shrink",
+              "threshold"):
+    implements(globals()[_name], {"x": CompositeTensor})(_of_rows(globals()[_name]))
 
 publish(__name__)

@@ -19,6 +19,8 @@ import twofold as tf
 from twofold._front import iteration as engine
 from twofold._front.api import public
 
+from .composites import is_composite, rows_at
+
 __all__ = ["Source", "pack_x_y_sample_weight", "source_of", "train_validation_split", "unpack_x_y_sample_weight"]
 
 
@@ -97,7 +99,7 @@ class ArraySource(Source):
 
     def __init__(self, data: Any, batch_size: int | None, shuffle: Any, steps: int | None = None):
         self._data = tf.nest.map_structure(_array, data)
-        sizes = sorted({a.shape[0] for a in tf.nest.flatten(self._data) if a is not None})
+        sizes = sorted({_size(a) for a in tf.nest.flatten(self._data) if a is not None})
         if len(sizes) != 1:
             shapes = tf.nest.map_structure(lambda a: None if a is None else a.shape, self._data)
             raise ValueError("Data cardinality is ambiguous. Make sure all arrays contain the same number of samples. "
@@ -129,6 +131,12 @@ class ArraySource(Source):
             yield tf.nest.pack_sequence_as(self._data, [_rows_of(a, rows) for a in self._leaves])
 
 
+def _size(array: Any) -> int:
+    """How many rows an array, or a ragged or sparse tensor, has."""
+    return array.shape[0] if array.shape[0] is not None else int(array.dense_shape[0] if isinstance(
+        array, tf.SparseTensor) else array.nrows())
+
+
 def _is_plain(array: Any) -> bool:
     """Whether rows of an array can be the memory of a tensor without conversion."""
     return isinstance(array, np.ndarray) and array.dtype.kind not in "OSU" and array.dtype.isnative
@@ -138,6 +146,8 @@ def _rows_of(array: Any, rows: np.ndarray) -> Any:
     """Some rows of an array as a tensor."""
     if array is None:
         return None
+    if is_composite(array):
+        return rows_at(array, rows)
     return engine.tensor_of(array.take(rows, 0)) if _is_plain(array) else tf.constant(array[rows])
 
 
@@ -343,7 +353,8 @@ def _limited(source: Source, steps: int) -> Source:
 
 def _kind_of(x: Any) -> str:
     """"arrays", "sequence" or "iterable"."""
-    if isinstance(x, (np.ndarray, tf.Tensor, tf.Variable, list, tuple, dict, Mapping)) or _is_frame(x):
+    if isinstance(x, (np.ndarray, tf.Tensor, tf.Variable, list, tuple, dict, Mapping)) or _is_frame(x) or (
+            is_composite(x)):
         return "arrays"
     if hasattr(x, "__getitem__") and hasattr(x, "__len__") and not hasattr(x, "element_spec"):
         return "arrays" if hasattr(x, "__array__") else "sequence"
@@ -367,6 +378,8 @@ def _array(value: Any) -> Any:
         return None
     if isinstance(value, (tf.Tensor, tf.Variable)):
         return np.asarray(value)
+    if is_composite(value):
+        return value
     if isinstance(value, (bool, int, float, str)):
         raise ValueError(f"`x` and `y` hold arrays; got {value!r}. Lists of numbers are given as NumPy arrays.")
     array: np.ndarray = value.to_numpy() if _is_frame(value) else np.asarray(value)
@@ -392,7 +405,7 @@ def _tensors(batch: Any) -> Any:
 
 
 def _tensor(value: Any) -> Any:
-    if value is None or isinstance(value, tf.Tensor):
+    if value is None or isinstance(value, tf.Tensor) or is_composite(value):
         return value
     array = np.asarray(value)
     if array.dtype == np.float64:
@@ -424,11 +437,12 @@ def train_validation_split(arrays: Any, validation_split: float) -> tuple[Any, A
     flat = [a for a in tf.nest.flatten(arrays) if a is not None]
     if any(_kind_of(a) != "arrays" for a in flat):
         raise ValueError("Argument `validation_split` is only supported for tensors or NumPy arrays.")
-    size = len(flat[0]) if not isinstance(flat[0], tf.Tensor) else int(flat[0].shape[0])
+    size = _size(flat[0]) if hasattr(flat[0], "shape") else len(flat[0])
     split = math.floor(size * (1.0 - validation_split))
     if not 0 < split < size:
         raise ValueError(f"Training data contains {size} samples, which is not sufficient to split it into a "
                          f"validation and training set as specified by `validation_split={validation_split}`.")
     def part(select: slice) -> Any:
-        return tf.nest.map_structure(lambda a: None if a is None else _array(a)[select], arrays)
+        return tf.nest.map_structure(lambda a: None if a is None else rows_at(a, np.arange(size)[select]) if (
+            is_composite(a)) else _array(a)[select], arrays)
     return part(slice(None, split)), part(slice(split, None))

@@ -17,6 +17,7 @@ import twofold as tf
 from twofold._front import iteration as engine
 from twofold._front import replica
 
+from .composites import joined
 from .data_adapter import Source
 
 __all__ = ["agreed", "from_chief", "is_chief", "means_of_statistics", "of_all_replicas", "of_process", "over_replicas",
@@ -244,19 +245,20 @@ def _outputs(run: Callable[[Any], Any], batch: Any) -> Any:
 
 
 def predicted(strategy: Any, run: Callable[[Any], Any], batches: Sequence[Any]) -> Any:
-    """The outputs for batches, of all processes, in the order of the rows, as arrays.
+    """The outputs for batches, of all processes, in the order of the rows, as arrays; ragged and sparse ones as such.
 
     Args:
         run: gives this process's.
     """
     if not several(strategy):
-        return tf.nest.map_structure(np.asarray, run(batches))
-    joined = []
+        return tf.nest.map_structure(lambda x: joined([x]), run(batches))
+    parts_of_batches = []
     for batch in batches:
         if isinstance(batch, Parts):
             of_parts = batch.each(strategy, lambda part: _outputs(run, part))
             outputs = tf.nest.map_structure(lambda *rows: np.concatenate(rows), *of_parts)
         else:
             outputs = _outputs(run, batch)
-        joined.append(tf.nest.map_structure(lambda output: np.concatenate(strategy._group.gather(output)), outputs))
-    return tf.nest.map_structure(lambda *parts: np.concatenate(parts), *joined)
+        gathered = tf.nest.map_structure(lambda output: np.concatenate(strategy._group.gather(output)), outputs)
+        parts_of_batches.append(gathered)
+    return tf.nest.map_structure(lambda *parts: np.concatenate(parts), *parts_of_batches)

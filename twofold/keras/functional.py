@@ -11,6 +11,7 @@ from typing import Any
 
 import twofold as tf
 
+from .composites import is_composite
 from .input_layer import InputLayer
 from .keras_tensor import KerasTensor, Node, replaced
 
@@ -24,12 +25,12 @@ class _Place(int):
 class _About:
     """The arguments that make an equal KerasTensor, which take its place in a config."""
 
-    def __init__(self, shape: Any, dtype: Any, name: str) -> None:
-        self.parts = shape, dtype, name
+    def __init__(self, shape: Any, dtype: Any, name: str, sparse: bool, ragged: bool) -> None:
+        self.parts = shape, dtype, name, sparse, ragged
 
 
 def _about(x: KerasTensor) -> _About:
-    return _About(tuple(x.shape), x.dtype.name, x.name)
+    return _About(tuple(x.shape), x.dtype.name, x.name, x.sparse, x.ragged)
 
 
 def _mapped(structure: Any, kind: type, what: Callable[[Any], Any]) -> Any:
@@ -223,6 +224,8 @@ def _fitted(value: Any, x: KerasTensor) -> Any:
         return value
     if value.dtype is not x.dtype and (value.dtype.is_floating or value.dtype.is_integer or value.dtype.is_bool):
         value = tf.cast(value, x.dtype)
+    if is_composite(value):
+        return value
     rank, wanted = value.ndim, x.ndim
     if rank == wanted:
         return value

@@ -22,13 +22,13 @@ class InputLayer(Layer):
         shape: without the batch.
         batch_size: the size of the batch, None for any.
         dtype: the dtype of the input; "float32" by default.
-        sparse, ragged: accepted if false: inputs are dense.
+        sparse, ragged: whether the values are sparse, or ragged, tensors.
         batch_shape: the shape with the batch, instead of the two.
         input_tensor: a KerasTensor to begin with.
         optional: whether None may be passed.
         name: the layer's name.
     Raises:
-        ValueError: there is no shape, or two; or the input is to be sparse.
+        ValueError: there is no shape, or two; or the input is to be sparse and ragged.
 
     >>> import twofold as tf
     >>> tf.keras.layers.InputLayer(shape=(4,)).batch_shape
@@ -41,14 +41,13 @@ class InputLayer(Layer):
         super().__init__(name=name or None, dtype=None)
         shape = input_shape if shape is None else shape
         batch_shape = batch_input_shape if batch_shape is None else batch_shape
-        if sparse or ragged:
-            raise ValueError("Sparse and ragged inputs are not supported: inputs are dense tensors.")
         if kwargs:
             raise ValueError(f"Unrecognized keyword arguments passed to InputLayer: {sorted(kwargs)}")
         if shape is not None and batch_shape is not None:
             raise ValueError("You cannot pass both `shape` and `batch_shape` at the same time.")
         if input_tensor is not None:
             batch_shape, dtype = input_tensor.shape, dtype or input_tensor.dtype.name
+            sparse, ragged = input_tensor.sparse, input_tensor.ragged
         elif shape is not None:
             batch_shape = (batch_size, *([shape] if isinstance(shape, int) else listed(shape, "shape")))
         if batch_shape is None:
@@ -56,9 +55,9 @@ class InputLayer(Layer):
         own = self.__dict__
         own["_batch_shape"] = InputShape(listed(batch_shape, "batch_shape"))
         own["_input_dtype"] = tf.as_dtype(dtype or "float32").name
-        self.optional = optional
+        self.optional, self.sparse, self.ragged = optional, bool(sparse), bool(ragged)
         self.built = True
-        output = KerasTensor(own["_batch_shape"], own["_input_dtype"], name=self.name)
+        output = KerasTensor(own["_batch_shape"], own["_input_dtype"], self.name, sparse, ragged)
         Node(self, (), {}, output)
 
     @property
@@ -77,8 +76,8 @@ class InputLayer(Layer):
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer."""
-        return {"batch_shape": tuple(self.batch_shape), "dtype": self.dtype, "sparse": False, "ragged": False,
-                "name": self.name}
+        return {"batch_shape": tuple(self.batch_shape), "dtype": self.dtype, "sparse": self.sparse,
+                "ragged": self.ragged, "name": self.name}
 
 
 @public
@@ -91,7 +90,7 @@ def Input(shape: Any = None, batch_size: int | None = None, dtype: Any = None, s
         shape: without the batch, None for sizes that may be any.
         batch_size: the size of the batch, None for any.
         dtype: the dtype; "float32" by default.
-        sparse, ragged: accepted if false.
+        sparse, ragged: whether the values are sparse, or ragged, tensors.
         batch_shape: the shape with the batch, instead of the two.
         name: the name of the input, by which dicts of data name it.
         tensor: a KerasTensor whose shape and dtype are taken.
@@ -99,7 +98,7 @@ def Input(shape: Any = None, batch_size: int | None = None, dtype: Any = None, s
     Returns:
         A KerasTensor.
     Raises:
-        ValueError: there is no shape, or two.
+        ValueError: there is no shape, or two; or the input is to be sparse and ragged.
 
     >>> import twofold as tf
     >>> x = tf.keras.Input(shape=(8,))

@@ -13,9 +13,11 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import twofold as tf
 from twofold._front.api import public
 
 from . import _registry
+from .composites import is_composite
 from .configs import config_of
 from .keras_tensor import KerasTensor, any_symbolic
 from .layer import Layer
@@ -70,6 +72,8 @@ class KerasOperation(Layer):
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Run the operation."""
         function, signature, tensors, _ = self._operation
+        if any(map(is_composite, tf.nest.flatten((args, kwargs)))):
+            function = _registry.ask("operations")[function.__name__]  # the public one asks what there is for them
         kinds = [signature.parameters[name].kind for name in tensors]
         if inspect.Parameter.VAR_POSITIONAL in kinds:  # only settings are before these
             before = [self._settings[name] for name, p in signature.parameters.items()

@@ -36,6 +36,9 @@ class KerasTensor:
         shape: with None for sizes that are unknown.
         dtype: the element type.
         name: for messages.
+        sparse, ragged: whether the values are sparse, or ragged, tensors.
+    Raises:
+        ValueError: they are to be both.
 
     >>> import twofold as tf
     >>> x = tf.keras.Input((3,))
@@ -47,7 +50,11 @@ class KerasTensor:
 
     __array_priority__ = 1000
 
-    def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None):
+    def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None, sparse: Any = False,
+                 ragged: Any = False):
+        if sparse and ragged:
+            raise ValueError("KerasTensor cannot have `sparse=True` and `ragged=True` at the same time.")
+        self.sparse, self.ragged = bool(sparse), bool(ragged)
         self._shape = InputShape(listed(shape, "A shape"))
         self._dtype = tf.as_dtype(dtype)
         self.name = name or f"keras_tensor_{next(_numbers)}"
@@ -85,7 +92,8 @@ class KerasTensor:
         return self._history.operation.inbound_nodes[self._history.node_index]
 
     def __repr__(self) -> str:
-        return f"<KerasTensor shape={tuple(self.shape)}, dtype={self.dtype.name}, sparse=False, name={self.name}>"
+        return (f"<KerasTensor shape={tuple(self.shape)}, dtype={self.dtype.name}, sparse={self.sparse}, "
+                f"ragged={self.ragged}, name={self.name}>")
 
     def _no_value(self, *args: Any, **kwargs: Any) -> Any:
         raise SymbolicOperand(f"{self!r} has no value: it stands for a tensor of a functional model. Use layers, "

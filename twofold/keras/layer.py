@@ -27,6 +27,7 @@ from twofold._front.together import making
 from . import call_context, constraints, dtype_policies, initializers, regularizers
 from .autocast import AutoCastVariable
 from .call_spec import CallSpec
+from .composites import is_composite
 from .configs import config_of
 from .input_spec import assert_input_compatibility
 from .keras_tensor import any_symbolic
@@ -429,7 +430,8 @@ class Layer(LayerState):
         Returns:
             TensorSpecs in the structure of the output.
         """
-        if type(self).compute_output_shape is Layer.compute_output_shape:
+        if type(self).compute_output_shape is Layer.compute_output_shape or any(
+                getattr(x, "sparse", False) or getattr(x, "ragged", False) for x in tf.nest.flatten((args, kwargs))):
             return traced_spec(self, args, kwargs)
         shapes = self._call_spec.build_shapes(type(self).compute_output_shape, args, kwargs)
         shape = self.compute_output_shape(**shapes)
@@ -667,6 +669,8 @@ def _leaf(value: Any, cast: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic, tf.Variable)) or _is_array_like(value):
         value = tf.convert_to_tensor(value)
     elif not isinstance(value, tf.Tensor):
+        if is_composite(value) and cast is not None and getattr(value, "dtype", cast).is_floating:
+            return value if value.dtype is cast else tf.cast(value, cast)
         return value if cast is None or not hasattr(value, "_keras_history") else _symbolic_cast(value, cast)
     if cast is not None and value.dtype is not cast and value.dtype.is_floating:
         mask = call_context.get_mask(value)

@@ -20,6 +20,8 @@ from twofold._front import iteration as engine
 from twofold._front.api import staged
 from twofold._front.together import Recent
 
+from .composites import is_composite, joined, spec_of_rows
+
 __all__ = ["StepFunction", "StepFunctions", "several_steps", "summary_writer"]
 
 _CONTAINERS = (tuple, list, dict)
@@ -136,6 +138,8 @@ class StepFunction:
         if not leaves or isinstance(single.traced_for(tuple(leaves), {})[0], str):
             return None
         one = single.get_concrete_function(*leaves)
+        if any(type(spec) not in (tf.TensorSpec, type(None)) for spec in tf.nest.flatten(one.structured_outputs)):
+            return None
         loop = _mapping(one) if self._joined else _repeating(one)
         loop.__name__ = f"{self._name}s"
         return tf.function(loop, autograph=False).get_concrete_function(
@@ -168,7 +172,8 @@ def _stacked(column: Sequence[Any]) -> Any:
 
 
 def _joined(results: list[Any]) -> Any:
-    return tf.nest.map_structure(lambda *parts: engine.tensor_of(np.concatenate(engine.arrays_of(parts))), *results)
+    return tf.nest.map_structure(lambda *parts: joined(parts) if is_composite(parts[0]) else engine.tensor_of(
+        np.concatenate(engine.arrays_of(parts))), *results)
 
 
 def _alike(batches: Sequence[Any]) -> Iterator[tuple[Hashable, list[list[Any]], list[Any]]]:
@@ -202,6 +207,10 @@ def _form(data: Any, leaves: list[Any]) -> Hashable:
         return kind, tuple([_form(child, leaves) for child in data])
     if kind is dict:
         return kind, tuple(data), tuple([_form(child, leaves) for child in data.values()])
+    if kind is tf.RaggedTensor or kind is tf.SparseTensor:
+        spec = spec_of_rows(data)
+        leaves += tf.nest.flatten(data, expand_composites=True)
+        return kind, spec
     if data is not None:
         raise _Opaque
     return ()
@@ -212,6 +221,8 @@ def _emptied(data: Any) -> Any:
     kind = type(data)
     if kind is tf.Tensor:
         return _LEAF
+    if kind is tf.RaggedTensor or kind is tf.SparseTensor:
+        return spec_of_rows(data)
     if kind is dict:
         return {key: _emptied(child) for key, child in data.items()}
     return kind([_emptied(child) for child in data]) if kind in _CONTAINERS else data
@@ -222,6 +233,9 @@ def _filled(empty: Any, leaves: Iterator[Any]) -> Any:
     if empty is _LEAF:
         return next(leaves)
     kind = type(empty)
+    if kind is tf.RaggedTensorSpec or kind is tf.SparseTensorSpec:
+        specs = tf.nest.flatten(empty, expand_composites=True)
+        return tf.nest.pack_sequence_as(empty, [next(leaves) for _ in specs], expand_composites=True)
     if kind is dict:
         return {key: _filled(child, leaves) for key, child in empty.items()}
     return kind([_filled(child, leaves) for child in empty]) if kind in _CONTAINERS else empty

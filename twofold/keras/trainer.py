@@ -20,6 +20,7 @@ from twofold._front import replica
 
 from . import _settings, data_adapter, distribution
 from .compiled import CompiledLoss, CompileMetrics
+from .composites import joined
 from .distribution import of_all_replicas, over_replicas
 from .layer_state import LayerState
 from .losses.loss import of_one_replica
@@ -299,7 +300,7 @@ class Trainer(LayerState):
         x, y, _ = data_adapter.unpack_x_y_sample_weight(data)
         if y is None:
             return
-        specs = tf.nest.map_structure(lambda t: tf.TensorSpec(t.shape, t.dtype), x)
+        specs = tf.nest.map_structure(tf.type_spec_from_value, x)
         try:
             self._compile_metrics.build(y, traced_spec(self, (specs,), {"training": False}))
         except Exception:  # noqa: BLE001 - a step of its own need not call the model, or with other inputs
@@ -540,7 +541,7 @@ class Trainer(LayerState):
             callbacks: a list of callbacks.
             kwargs: `max_queue_size`, `workers`, `use_multiprocessing`: without effect.
         Returns:
-            NumPy arrays in the structure of the outputs.
+            NumPy arrays in the structure of the outputs; ragged and sparse tensors where outputs are such.
         Raises:
             ValueError: there are no data.
         """
@@ -570,7 +571,7 @@ class Trainer(LayerState):
         group.on_predict_end()
         if not outputs_of_steps:
             raise ValueError("The data set is empty: there was no batch to predict.")
-        return tf.nest.map_structure(lambda *parts: np.concatenate(parts), *outputs_of_steps)
+        return tf.nest.map_structure(lambda *parts: joined(parts), *outputs_of_steps)
 
     # -- single batches ---------------------------------------------------------------------------
     def train_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None,
@@ -609,7 +610,7 @@ class Trainer(LayerState):
             ValueError: the batch has no samples.
         """
         batch = _only_batch(data_adapter.source_of(x, batch_size=1 << 62))
-        return tf.nest.map_structure(np.asarray, self._function("predict").on_batch(batch))
+        return tf.nest.map_structure(lambda x: joined([x]), self._function("predict").on_batch(batch))
 
 
 def _only_batch(source: Any) -> Any:

@@ -51,7 +51,7 @@ def to_categorical(x: Any, num_classes: int | None = None, dtype: Any = None) ->
         num_classes: the size of the new last axis; one more than the largest label by default.
         dtype: of the result; float64 as in Keras if None.
     Returns:
-        An array of one more axis.
+        An array of one more axis; of a ragged tensor a ragged one.
     Raises:
         ValueError: a label is negative, or not below `num_classes`.
 
@@ -59,6 +59,8 @@ def to_categorical(x: Any, num_classes: int | None = None, dtype: Any = None) ->
     >>> tf.keras.utils.to_categorical([0, 2], 3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
+    if isinstance(x, tf.RaggedTensor):
+        return tf.ragged.map_flat_values(to_categorical, x, num_classes, dtype or "float32")
     labels = as_numpy(x).astype(np.int64)
     if labels.ndim > 1 and labels.shape[-1] == 1:
         labels = labels[..., 0]

@@ -35,6 +35,30 @@ def gradient(function, *args):
     assert isinstance(by_rows, tf.IndexedSlices)
     return tf.convert_to_tensor(by_rows)
 """,
+    "keras": """
+layers, ops = tf.keras.layers, tf.keras.ops
+numbers = tf.SparseTensor([[0, 1], [1, 0], [1, 2]], [2.0, -3.0, 4.0], [3, 4])
+ids = tf.SparseTensor([[0, 1], [1, 0], [1, 2]], [2, 3, 1], [3, 4])
+names = tf.SparseTensor([[0, 1], [1, 0], [1, 2]], ["b", "a", "zz"], [3, 4])
+rows = tf.ragged.constant([[1, 2], [], [3, 0, 1]])
+floats = tf.ragged.constant([[1.0, 2.0], [], [3.0, 0.5, 1.0]])
+words = tf.ragged.constant([["a", "b"], [], ["zz", "a", "q"]])
+pairs = tf.constant([[1, 2], [0, 1], [3, 3]])
+terms = tf.constant([["a", "b"], ["q", "a"], ["b", "b"]])
+texts = tf.constant(["a b b", "", "q a b a"])
+table = tf.reshape(tf.range(10.0), [5, 2])
+dense = layers.Dense(2, kernel_initializer="ones", bias_initializer="ones")
+embedding = layers.Embedding(5, 2, embeddings_initializer=lambda shape, dtype=None: table)
+
+def vectorization(**settings):
+    return layers.TextVectorization(vocabulary=["a", "b"], **settings)
+
+def lookup(**settings):
+    return layers.StringLookup(vocabulary=["a", "b"], **settings)
+
+def integers(**settings):
+    return layers.IntegerLookup(vocabulary=[1, 2], **settings)
+""",
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import twofold as tf
 from twofold._front.api import listed, mapped, refusable
 
+from ..composites import in_ops, is_composite
 from ..configs import config_of
 from ..scalars import number
 from ..serialization import deserialize_keras_object, serialize_keras_object
@@ -30,7 +31,7 @@ class Dense(DeclaredLayer):
         kernel_regularizer, bias_regularizer, activity_regularizer: see `tf.keras.regularizers`.
         kernel_constraint, bias_constraint: see `tf.keras.constraints`.
         kwargs: those of `Layer`.
-    Inputs: floating [batch, .., inputs]. Outputs: [batch, .., units].
+    Inputs: floating [batch, .., inputs], also sparse. Outputs: [batch, .., units].
     Weights: kernel [inputs, units], bias [units].
     Raises:
         ValueError: `units` is not a positive integer.
@@ -70,7 +71,8 @@ class Dense(DeclaredLayer):
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
-        outputs = tf.matmul(as_floats(inputs, self.compute_dtype), self.kernel)
+        x = as_floats(inputs, self.compute_dtype)
+        outputs = in_ops("matmul", x, self.kernel) if is_composite(x) else tf.matmul(x, self.kernel)
         if self.bias is not None:
             outputs = outputs + self.bias
         return self.activation(outputs)
@@ -151,7 +153,8 @@ class Embedding(DeclaredLayer):
         mask_zero: whether 0 stands for padding, so that layers behind get a mask.
         weights: a matrix to start from.
         kwargs: those of `Layer`; `input_length` is accepted, without effect.
-    Inputs: integers of any shape. Outputs: their shape and `output_dim`.
+    Inputs: integers of any shape; of ragged ones outputs are ragged, of sparse ones dense. Outputs: their shape and
+        `output_dim`.
     Weights: embeddings [input_dim, output_dim].
 
     >>> import twofold as tf
@@ -192,13 +195,15 @@ class Embedding(DeclaredLayer):
 
     def call(self, inputs: Any) -> Any:
         """The vectors of `inputs`."""
+        if isinstance(inputs, tf.SparseTensor):
+            inputs = tf.sparse.to_dense(inputs)
         if inputs.dtype not in (tf.int32, tf.int64):
             inputs = tf.cast(inputs, tf.int32)
         return tf.cast(tf.gather(self.embeddings, inputs), self.compute_dtype)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Where the inputs are not 0, if that is padding."""
-        return tf.not_equal(inputs, 0) if self.mask_zero else None
+        return tf.not_equal(inputs, 0) if self.mask_zero and not is_composite(inputs) else None
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of a shape."""

@@ -8,8 +8,9 @@ import twofold as tf
 from twofold._front.api import listed
 from twofold._ops.string_hashes import crossed_buckets
 
+from ..composites import is_composite, result
+from ..encoding import encoded
 from ._declared import DeclaredLayer, Shape, positive
-from .preprocessing import encoded
 
 __all__ = ["HashedCrossing"]
 
@@ -20,7 +21,7 @@ class HashedCrossing(DeclaredLayer):
     Args:
         num_bins: how many buckets there are.
         output_mode: "int" for numbers of buckets, or "one_hot".
-        sparse: accepted if false.
+        sparse: whether vectors are sparse tensors.
         kwargs: those of `Layer`.
     Inputs: a list of two or more tensors of strings or integers, of one shape: (), [batch] or [batch, 1]. Outputs:
         int64 of that shape, or floating vectors.
@@ -42,10 +43,8 @@ class HashedCrossing(DeclaredLayer):
         if kwargs.get("dtype") is None and output_mode == "int":
             kwargs["dtype"] = "int64"
         super().__init__(**kwargs)
-        if sparse:
-            raise ValueError("Sparse outputs are not supported: outputs are dense tensors.")
         self.autocast = False
-        self.num_bins, self.output_mode, self.sparse = positive(num_bins, "num_bins"), output_mode, False
+        self.num_bins, self.output_mode, self.sparse = positive(num_bins, "num_bins"), output_mode, bool(sparse)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer; there is nothing in it to be trained."""
@@ -56,12 +55,15 @@ class HashedCrossing(DeclaredLayer):
         if not isinstance(inputs, (list, tuple)) or len(inputs) < 2:
             raise ValueError("`HashedCrossing` should be called on a list or tuple of at least two inputs. Received: "
                              f"inputs={inputs}")
+        if any(map(is_composite, inputs)):
+            raise ValueError("All `HashedCrossing` inputs should be dense tensors: tf.ragged.cross_hashed and "
+                             f"tf.sparse.cross_hashed take others. Received: inputs={inputs}")
         given = [tf.convert_to_tensor(x) for x in inputs]
         self._check(given)
         joined = crossed_buckets(given, self.num_bins)
         if self.output_mode == "int":
             return joined if self.compute_dtype == "int64" else tf.cast(joined, self.compute_dtype)
-        return encoded(joined, self.num_bins, "one_hot", self.compute_dtype)
+        return encoded(joined, self.num_bins, "one_hot", self.compute_dtype, sparse=self.sparse)
 
     def _check(self, given: list[Any]) -> None:
         first = given[0].shape
@@ -84,4 +86,4 @@ class HashedCrossing(DeclaredLayer):
     def compute_output_spec(self, inputs: Any) -> Any:
         """The spec of the outputs."""
         shapes = [x.shape for x in listed(inputs, "inputs")]
-        return tf.TensorSpec(self.compute_output_shape(shapes), tf.as_dtype(self.compute_dtype))
+        return result(self.compute_output_shape(shapes), self.compute_dtype, self.sparse and self.output_mode != "int")

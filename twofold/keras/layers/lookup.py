@@ -14,10 +14,12 @@ import numpy as np
 import twofold as tf
 from twofold._front.api import as_numpy
 
+from ..composites import each, in_mode, is_composite, result
 from ..configs import config_of
+from ..encoding import encoded, sparse_if
 from ..scalars import number
 from ._declared import DeclaredLayer, Shape, positive
-from .preprocessing import batches_of, encoded
+from .preprocessing import batches_of
 
 __all__ = ["Hashing", "IntegerLookup", "StringLookup"]
 
@@ -61,8 +63,6 @@ class _Lookup(DeclaredLayer):
             kwargs["dtype"] = None if output_mode == "tf_idf" else "string" if invert and self._words else "int64"
         super().__init__(**kwargs)
         self.autocast = False
-        if sparse:
-            raise ValueError("Sparse outputs are not supported: outputs are dense tensors.")
         if max_tokens is not None and max_tokens <= 1:
             raise ValueError(f"If set, `max_tokens` must be greater than 1. Received: max_tokens={max_tokens}")
         if num_oov_indices < 0:
@@ -75,7 +75,8 @@ class _Lookup(DeclaredLayer):
             raise ValueError("If `pad_to_max_tokens` is True, `max_tokens` must be set.")
         self.max_tokens, self.num_oov_indices, self.invert = max_tokens, num_oov_indices, invert
         self.mask_token, self.oov_token, self.output_mode = mask_token, oov_token, output_mode
-        self.pad_to_max_tokens, self.sparse, self.salt = pad_to_max_tokens, False, _salt(salt)
+        self.pad_to_max_tokens, self.salt = pad_to_max_tokens, _salt(salt)
+        self.sparse = sparse_if(sparse, output_mode)
         self.idf_weights: Any = None
         self._terms: list[Any] = []
         self._tables = self._empty_tables()
@@ -185,7 +186,7 @@ class _Lookup(DeclaredLayer):
             ValueError: the vocabulary was given.
         """
         self.reset_state()
-        for batch in batches_of(data, steps):
+        for batch in batches_of(data, steps, composites=True):
             self.update_state(batch)
         self.finalize_state()
 
@@ -194,6 +195,8 @@ class _Lookup(DeclaredLayer):
         if self._is_given:
             raise ValueError(f"Cannot adapt layer '{self.name}' after setting a static vocabulary via `vocabulary` "
                              "argument or `set_vocabulary()` method.")
+        if is_composite(data):
+            data = _rows_of(data)
         rows = data if isinstance(data, list) else as_numpy(data)
         if isinstance(rows, np.ndarray) and rows.ndim < 2:
             rows = rows.reshape(1, -1)
@@ -267,11 +270,13 @@ class _Lookup(DeclaredLayer):
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
-        x = tf.convert_to_tensor(inputs)
+        x = in_mode(inputs)
+        if isinstance(x, tf.SparseTensor) and not self._words and not self.invert:
+            x = tf.sparse.to_dense(x)  # as Keras has it: of integers, those between count
         if self.invert:
-            terms = self._tables[1].lookup(tf.cast(x, tf.int64))
+            terms = each(lambda places: self._tables[1].lookup(tf.cast(places, tf.int64)), x)
             return terms if terms.dtype is self.value_dtype else tf.cast(terms, self.value_dtype)
-        return self.of_places(self._find(self._as_terms(x)))
+        return self.of_places(each(lambda values: self._find(self._as_terms(values)), x))
 
     def _as_terms(self, x: Any) -> Any:
         if not self._words:
@@ -284,8 +289,13 @@ class _Lookup(DeclaredLayer):
         if self.output_mode == "int":
             return places if dtype is tf.int64 else tf.cast(places, dtype)
         mode = "count" if self.output_mode == "tf_idf" else self.output_mode
-        outputs = encoded(places, self._depth(), mode, dtype)
-        return outputs * number(self.idf_weights, outputs.dtype) if self.output_mode == "tf_idf" else outputs
+        outputs = encoded(places, self._depth(), mode, dtype, sparse=self.sparse)
+        if self.output_mode != "tf_idf":
+            return outputs
+        weights = number(self.idf_weights, outputs.dtype)
+        if self.sparse:
+            return outputs.with_values(outputs.values * tf.gather(weights, outputs.indices[:, -1]))
+        return outputs * weights
 
     @property
     def value_dtype(self) -> Any:
@@ -309,7 +319,10 @@ class _Lookup(DeclaredLayer):
 
     def compute_output_spec(self, inputs: Any) -> Any:
         """The spec of the outputs."""
-        return tf.TensorSpec(self.compute_output_shape(inputs.shape), self.value_dtype)
+        like = self.output_mode == "int" and (self._words or self.invert)
+        return result(self.compute_output_shape(inputs.shape), self.value_dtype,
+                      self.sparse or like and getattr(inputs, "sparse", False),
+                      self.output_mode in ("int", "one_hot") and getattr(inputs, "ragged", False))
 
     # -- keeping it -------------------------------------------------------------------------------
     def _argument(self, name: str) -> Any:
@@ -351,6 +364,13 @@ class _Lookup(DeclaredLayer):
     _takes_vocabulary_dtype = False
 
 
+def _rows_of(data: Any) -> list[Any]:
+    """The values of each row of a ragged or sparse tensor."""
+    if isinstance(data, tf.SparseTensor):
+        data = tf.RaggedTensor.from_value_rowids(data.values, data.indices[:, 0], data.dense_shape[0])
+    return [row.flat_values if isinstance(row, tf.RaggedTensor) else row for row in data]
+
+
 def _salt(given: Any) -> tuple[int, int] | None:
     if given is None:
         return None
@@ -376,12 +396,12 @@ class StringLookup(_Lookup):
         output_mode: "int" for places; "one_hot", "multi_hot", "count" as for `CategoryEncoding`; "tf_idf" for counts
             times weights.
         pad_to_max_tokens: whether vectors have `max_tokens` places, whatever the size of the vocabulary.
-        sparse: accepted if false.
+        sparse: whether vectors are sparse tensors.
         encoding: "utf-8".
         salt: a number or two, for other hashes.
         name, kwargs: those of `Layer`.
-    Inputs: strings of any shape (places if `invert`). Outputs: int64 of that shape (strings), or vectors: of int64
-        unless `dtype` is another integer type, of floats for "tf_idf".
+    Inputs: strings of any shape (places if `invert`), also ragged or sparse. Outputs: int64 of that shape
+        (strings), or vectors: of int64 unless `dtype` is another integer type, of floats for "tf_idf".
     Raises:
         ValueError: the arguments do not go together.
 
@@ -457,9 +477,9 @@ class Hashing(DeclaredLayer):
         mask_value: what goes to bucket 0, where nothing else goes then.
         salt: a number or two, for other hashes (SipHash instead of FarmHash).
         output_mode: "int" for numbers of buckets, or "one_hot", "multi_hot", "count" as for `CategoryEncoding`.
-        sparse: accepted if false.
+        sparse: whether vectors are sparse tensors.
         kwargs: those of `Layer`.
-    Inputs: strings or integers of any shape. Outputs: int64 of that shape, or floating vectors.
+    Inputs: strings or integers of any shape, also ragged or sparse. Outputs: int64 of that shape, or floating vectors.
 
     >>> import twofold as tf
     >>> tf.keras.layers.Hashing(num_bins=3)([["A"], ["B"], ["C"], ["D"], ["E"]]).numpy().ravel().tolist()
@@ -476,11 +496,9 @@ class Hashing(DeclaredLayer):
         if kwargs.get("dtype") is None and output_mode == "int":
             kwargs["dtype"] = "int64"
         super().__init__(**kwargs)
-        if sparse:
-            raise ValueError("Sparse outputs are not supported: outputs are dense tensors.")
         self.autocast = False
         self.num_bins, self.mask_value = positive(num_bins, "num_bins"), mask_value
-        self.output_mode, self.sparse, self.salt = output_mode, False, _salt(salt)
+        self.output_mode, self.sparse, self.salt = output_mode, sparse_if(sparse, output_mode), _salt(salt)
 
     def _hash(self, x: Any) -> Any:
         texts = x if x.dtype is tf.string else tf.strings.as_string(x)
@@ -494,11 +512,10 @@ class Hashing(DeclaredLayer):
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
-        x = tf.convert_to_tensor(inputs)
-        bins = self._hash(x)
+        bins = each(self._hash, in_mode(inputs))
         if self.output_mode == "int":
             return bins if self.compute_dtype == "int64" else tf.cast(bins, self.compute_dtype)
-        return encoded(bins, self.num_bins, self.output_mode, self.compute_dtype)
+        return encoded(bins, self.num_bins, self.output_mode, self.compute_dtype, sparse=self.sparse)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of a shape."""
@@ -510,4 +527,6 @@ class Hashing(DeclaredLayer):
 
     def compute_output_spec(self, inputs: Any) -> Any:
         """The spec of the outputs."""
-        return tf.TensorSpec(self.compute_output_shape(inputs.shape), tf.as_dtype(self.compute_dtype))
+        like = self.output_mode == "int" and getattr(inputs, "sparse", False)
+        return result(self.compute_output_shape(inputs.shape), self.compute_dtype, self.sparse or like,
+                      self.output_mode in ("int", "one_hot") and getattr(inputs, "ragged", False))

@@ -5,6 +5,7 @@ Inputs of several dtypes meet in one first (`keras/promotion.py`), as the operan
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ import twofold as tf
 from twofold._front.api import listed, public
 
 from .. import call_context
+from ..composites import in_ops, is_composite
 from ..operands import same
 from ._declared import DeclaredLayer, Shape, from_front
 
@@ -42,11 +44,17 @@ class _Merge(DeclaredLayer):
             raise ValueError(f"A merge layer should be called on a list of inputs. Received: inputs={inputs} (not a "
                              "list of tensors)")
         rank = max(len(x.shape) for x in inputs)
+        if any(map(is_composite, inputs)):
+            return self._of_composites([in_ops("expand_dims", x, 1) if len(x.shape) < rank else x for x in inputs])
         return self._merged([_of_rank(x, rank) for x in _met(inputs)])
 
     def _merged(self, inputs: list[Any]) -> Any:
         """The outputs, from inputs of one rank."""
         raise self._no_rule
+
+    def _of_composites(self, inputs: list[Any]) -> Any:
+        """The outputs, from inputs of which some are ragged or sparse."""
+        return functools.reduce(functools.partial(in_ops, type(self).__name__.lower()), inputs)
 
     @property
     def _no_rule(self) -> Exception:
@@ -160,6 +168,9 @@ class Average(Add):
     def _merged(self, inputs: list[Any]) -> Any:
         return super()._merged(inputs) / len(inputs)
 
+    def _of_composites(self, inputs: list[Any]) -> Any:
+        return in_ops("divide", functools.reduce(functools.partial(in_ops, "add"), inputs), float(len(inputs)))
+
 
 class Subtract(_Merge):
     """The difference of two tensors; see `Add`.
@@ -243,6 +254,8 @@ class Concatenate(_Merge):
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
+        if any(map(is_composite, inputs)):
+            return in_ops("concatenate", inputs, self.axis)
         return tf.concat(_met(inputs), self.axis)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
@@ -311,6 +324,8 @@ class Dot(_Merge):
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
+        if any(map(is_composite, inputs)):
+            return self._of_matrices(*inputs)
         x, y = _met(inputs)
         first, second = self._of((len(x.shape), len(y.shape)))
         if self.normalize:
@@ -326,6 +341,12 @@ class Dot(_Merge):
         else:
             products = tf.einsum(product, x, y)
         return tf.expand_dims(products, 1) if len(rest) == 1 else products
+
+    def _of_matrices(self, x: Any, y: Any) -> Any:
+        """The products of the rows of two matrices, of which one or both are sparse."""
+        if self.normalize or self._of((len(x.shape), len(y.shape))) != (1, 1) or len(x.shape) + len(y.shape) != 4:
+            raise ValueError("Dot of sparse tensors takes the rows of matrices, without `normalize`.")
+        return in_ops("sum", in_ops("multiply", x, y), axis=1, keepdims=True)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of shapes."""

@@ -8,6 +8,7 @@ import numpy as np
 
 import twofold as tf
 
+from ..composites import is_composite
 from ..operands import floating
 from ._declared import FirstOrLast, InputSpec, Shape, data_format_of, numbers, padding_of, window_sizes
 
@@ -174,7 +175,8 @@ class _GlobalMax(_Global):
 class _GlobalAverage(_Global):
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
-        return tf.reduce_mean(floating(inputs), axis=self._axes(), keepdims=self.keepdims)
+        x = inputs if is_composite(inputs) else floating(inputs)
+        return tf.reduce_mean(x, axis=self._axes(), keepdims=self.keepdims)
 
 
 class GlobalMaxPooling1D(_GlobalMax):

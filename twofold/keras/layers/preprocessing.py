@@ -10,13 +10,14 @@ import numpy as np
 import twofold as tf
 from twofold._front.api import as_numpy, listed
 
+from ..composites import each, in_mode, is_composite, result
 from ..configs import config_of
+from ..encoding import encoded, sparse_if
 from ..scalars import number
 from ._declared import DeclaredLayer, Shape, data_format_of, positive, without_trainable
 from ._resizing import INTERPOLATIONS, resized_images
 
-__all__ = ["CategoryEncoding", "CenterCrop", "Discretization", "Normalization", "Rescaling", "Resizing", "batches_of",
-           "encoded"]
+__all__ = ["CategoryEncoding", "CenterCrop", "Discretization", "Normalization", "Rescaling", "Resizing", "batches_of"]
 
 
 class Rescaling(DeclaredLayer):
@@ -179,8 +180,17 @@ class Normalization(DeclaredLayer):
         return input_shape
 
 
-def batches_of(data: Any, steps: int | None) -> Iterator[np.ndarray]:
-    """Data as arrays, batch by batch."""
+def batches_of(data: Any, steps: int | None, composites: bool = False) -> Iterator[Any]:
+    """Data as arrays, batch by batch.
+
+    Args:
+        data: an array, or an iterable of batches.
+        steps: how many batches there are at most.
+        composites: whether ragged and sparse batches stay what they are; else their values are given.
+    """
+    if is_composite(data):
+        yield data if composites else _values_of(data)
+        return
     if hasattr(data, "__array__"):  # arrays, tensors, columns of tables
         yield np.asarray(data)
         return
@@ -193,6 +203,9 @@ def batches_of(data: Any, steps: int | None) -> Iterator[np.ndarray]:
         if steps is not None and count >= steps:
             return
         batch = batch[0] if isinstance(batch, tuple) and batch else batch
+        if is_composite(batch):
+            yield batch if composites else _values_of(batch)
+            continue
         if not (hasattr(batch, "__array__") or isinstance(batch, (list, tuple))):
             raise TypeError(f"adapt() takes arrays, tensors, datasets and iterables of batches; got {type(batch)} in "
                             f"the place of a batch, in {type(data)}.")
@@ -200,19 +213,8 @@ def batches_of(data: Any, steps: int | None) -> Iterator[np.ndarray]:
         yield array if array.ndim else array[np.newaxis]
 
 
-def encoded(inputs: Any, depth: int, mode: str, dtype: Any, weights: Any = None) -> Any:
-    """Integers as one-hot vectors, or their sums or maxima along the last axis."""
-    if mode == "one_hot" and len(inputs.shape) > 1 and inputs.shape[-1] == 1:
-        inputs = tf.squeeze(inputs, -1)
-    single = len(inputs.shape) == 0
-    hot = tf.one_hot(tf.cast(inputs, tf.int64), depth, dtype=dtype)
-    if mode == "one_hot" or single:
-        return hot
-    if mode == "multi_hot":
-        return tf.reduce_max(hot, axis=-2)
-    if weights is not None:
-        hot = hot * tf.cast(weights, dtype)[..., tf.newaxis]
-    return tf.reduce_sum(hot, axis=-2)
+def _values_of(x: Any) -> np.ndarray:
+    return np.asarray(x.values if isinstance(x, tf.SparseTensor) else x.flat_values)
 
 
 class CategoryEncoding(DeclaredLayer):
@@ -222,10 +224,10 @@ class CategoryEncoding(DeclaredLayer):
         num_tokens: how many integers there are: 0 to `num_tokens - 1`.
         output_mode: "one_hot": a vector for each integer; "multi_hot": one for each example, with 1 for each integer in
             it; "count": with their numbers.
-        sparse: accepted if false.
+        sparse: whether outputs are sparse tensors.
         kwargs: those of `Layer`.
-    Inputs: integers [.., items], and `count_weights` of that shape for "count". Outputs: [.., num_tokens], or [..,
-        items, num_tokens] for "one_hot" of several items.
+    Inputs: integers [.., items], also ragged or sparse, and `count_weights` of that shape for "count". Outputs: [..,
+        num_tokens], or [.., items, num_tokens] for "one_hot" of several items.
 
     >>> import twofold as tf
     >>> tf.keras.layers.CategoryEncoding(4, output_mode="count")(tf.constant([[0, 1, 1]])).numpy().tolist()
@@ -242,17 +244,20 @@ class CategoryEncoding(DeclaredLayer):
             raise ValueError(f"Unknown arg for output_mode: {output_mode}")
         if num_tokens is None:
             raise ValueError("num_tokens must be set to use this layer.")
-        if sparse:
-            raise ValueError("Sparse outputs are not supported: outputs are dense tensors.")
-        self.num_tokens, self.output_mode, self.sparse = positive(num_tokens, "num_tokens"), output_mode, False
+        self.num_tokens, self.output_mode = positive(num_tokens, "num_tokens"), output_mode
+        self.sparse = bool(sparse)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer; Keras's configs do not know `sparse`, which is false there."""
+        return {**super().get_config(), **({"sparse": True} if self.sparse else {})}
 
     def call(self, inputs: Any, count_weights: Any = None) -> Any:
         """The outputs for `inputs`."""
         if count_weights is not None and self.output_mode != "count":
             raise ValueError("`count_weights` is not used when `output_mode` is not 'count'. "
                              f"Received `count_weights={count_weights}`.")
-        return encoded(tf.convert_to_tensor(inputs), self.num_tokens, self.output_mode, self.compute_dtype,
-                        count_weights)
+        return encoded(in_mode(inputs), self.num_tokens, self.output_mode, self.compute_dtype, count_weights,
+                       self.sparse)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of a shape."""
@@ -260,6 +265,11 @@ class CategoryEncoding(DeclaredLayer):
         if self.output_mode == "one_hot" and shape and (shape[-1] != 1 or len(shape) == 1):
             return (*shape, self.num_tokens)
         return (*shape[:-1], self.num_tokens)
+
+    def compute_output_spec(self, inputs: Any, count_weights: Any = None) -> Any:
+        """The spec of the outputs."""
+        return result(self.compute_output_shape(inputs.shape), self.compute_dtype, self.sparse, getattr(
+            inputs, "ragged", False) and self.output_mode == "one_hot")
 
 
 class Discretization(DeclaredLayer):
@@ -270,9 +280,10 @@ class Discretization(DeclaredLayer):
         num_bins: how many bins `adapt` makes, each for as many numbers.
         epsilon: accepted, without effect: quantiles are exact.
         output_mode: "int" for the numbers of bins, or as for `CategoryEncoding`.
-        sparse: accepted if false.
+        sparse: whether outputs are sparse tensors; not with "int".
         dtype, name, kwargs: those of `Layer`.
-    Inputs: numbers of any shape. Outputs: integers of that shape, or floating as of `CategoryEncoding`.
+    Inputs: numbers of any shape, also ragged or sparse. Outputs: integers of that shape, or floating as of
+        `CategoryEncoding`.
 
     >>> import twofold as tf
     >>> tf.keras.layers.Discretization([0.0, 1.0, 2.0])(tf.constant([-1.5, 1.0, 3.4, 0.5])).numpy().tolist()
@@ -291,12 +302,11 @@ class Discretization(DeclaredLayer):
         if (bin_boundaries is None) == (num_bins is None):
             raise ValueError("One of `num_bins` and `bin_boundaries` must be set. Received: "
                              f"num_bins={num_bins}, bin_boundaries={bin_boundaries}")
-        if sparse:
-            raise ValueError("Sparse outputs are not supported: outputs are dense tensors.")
         if bin_boundaries is not None:
             bin_boundaries = [float(b) for b in listed(bin_boundaries, "bin_boundaries")]
         self.bin_boundaries = bin_boundaries
-        self.num_bins, self.epsilon, self.output_mode, self.sparse = num_bins, epsilon, output_mode, False
+        self.num_bins, self.epsilon, self.output_mode = num_bins, epsilon, output_mode
+        self.sparse = sparse_if(sparse, output_mode)
         self.autocast = False
 
     def get_config(self) -> dict[str, Any]:
@@ -319,16 +329,18 @@ class Discretization(DeclaredLayer):
         values = np.concatenate([batch.ravel() for batch in batches_of(data, steps)])
         self.bin_boundaries = np.quantile(values, np.arange(1, self.num_bins) / self.num_bins).tolist()
 
+    def _bins(self, x: Any) -> Any:
+        x = x if x.dtype.is_floating else tf.cast(x, tf.float32)
+        return tf.reduce_sum(tf.cast(x[..., tf.newaxis] >= tf.constant(self.bin_boundaries, x.dtype), tf.int32), -1)
+
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
         if self.bin_boundaries is None:
             raise ValueError("The bins of this Discretization layer are not known yet: call `adapt` first.")
-        x = tf.convert_to_tensor(inputs)
-        x = x if x.dtype.is_floating else tf.cast(x, tf.float32)
-        bins = tf.reduce_sum(tf.cast(x[..., tf.newaxis] >= tf.constant(self.bin_boundaries, x.dtype), tf.int32), -1)
+        bins = each(self._bins, in_mode(inputs))
         if self.output_mode == "int":
             return bins
-        return encoded(bins, len(self.bin_boundaries) + 1, self.output_mode, self.compute_dtype)
+        return encoded(bins, len(self.bin_boundaries) + 1, self.output_mode, self.compute_dtype, sparse=self.sparse)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of a shape."""
@@ -337,6 +349,13 @@ class Discretization(DeclaredLayer):
             return shape
         depth = self.num_bins or len(self.bin_boundaries or ()) + 1
         return (*shape, depth) if self.output_mode == "one_hot" and shape[-1:] != (1,) else (*shape[:-1], depth)
+
+    def compute_output_spec(self, inputs: Any) -> Any:
+        """The spec of the outputs."""
+        like = self.output_mode == "int" and getattr(inputs, "sparse", False)
+        return result(self.compute_output_shape(inputs.shape), "int32" if self.output_mode == "int" else
+                      self.compute_dtype, self.sparse or like,
+                      self.output_mode in ("int", "one_hot") and getattr(inputs, "ragged", False))
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Discretization:

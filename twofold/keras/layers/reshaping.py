@@ -8,6 +8,7 @@ from typing import Any
 import twofold as tf
 from twofold._front.api import listed
 
+from ..composites import in_ops
 from ._declared import DeclaredLayer, FirstOrLast, InputSpec, Shape, data_format_of, positive
 
 __all__ = ["Flatten", "Permute", "RepeatVector", "Reshape"]
@@ -37,6 +38,10 @@ class Flatten(FirstOrLast):
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
         rank = len(inputs.shape)
+        if isinstance(inputs, tf.SparseTensor):
+            size = None if None in inputs.shape[1:] else math.prod(inputs.shape[1:])
+            return in_ops("reshape", inputs, (-1 if inputs.shape[0] is None else inputs.shape[0],
+                                              -1 if size is None else size))
         if self._first and rank > 2:
             inputs = tf.transpose(inputs, (0, *range(2, rank), 1))
         known = tuple(inputs.shape)[1:]
@@ -92,6 +97,8 @@ class Reshape(DeclaredLayer):
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
         sizes = self._sizes(tuple(inputs.shape)[1:])
+        if isinstance(inputs, tf.SparseTensor):
+            return in_ops("reshape", inputs, (-1 if inputs.shape[0] is None else inputs.shape[0], *sizes))
         return tf.reshape(inputs, (tf.shape(inputs)[0], *(-1 if size is None else size for size in sizes)))
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
@@ -125,6 +132,8 @@ class Permute(DeclaredLayer):
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
+        if isinstance(inputs, tf.SparseTensor):
+            return tf.sparse.transpose(inputs, (0, *self.dims))
         return tf.transpose(inputs, (0, *self.dims))
 
     def compute_output_shape(self, input_shape: Any) -> Shape:

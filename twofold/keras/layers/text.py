@@ -10,7 +10,9 @@ import numpy as np
 import twofold as tf
 from twofold._front.api import as_numpy
 
+from ..composites import in_mode, result
 from ..configs import config_of
+from ..encoding import sparse_if
 from ..serialization import deserialize_keras_object, serialize_keras_object
 from ._declared import DeclaredLayer, Shape
 from .lookup import StringLookup, as_bytes, by_python
@@ -41,7 +43,7 @@ class TextVectorization(DeclaredLayer):
         standardize: "lower_and_strip_punctuation", "lower", "strip_punctuation", None, or a function of a string
             tensor that gives one of the same shape.
         split: "whitespace", "character", None, or a function of a string tensor [texts] that gives one [texts, words]
-            (empty words are left out).
+            (empty words are left out), or a ragged one.
         ngrams: up to how many words in a row count as one, besides the words; or a tuple of numbers of words.
         output_mode: "int" for the numbers of words; "multi_hot", "count" or "tf_idf" for a vector for each text,
             "one_hot" for one for each word.
@@ -50,12 +52,14 @@ class TextVectorization(DeclaredLayer):
         pad_to_max_tokens: whether vectors have `max_tokens` places, whatever the size of the vocabulary.
         vocabulary: the words, or the name of a file with one on each line; else `adapt` finds them.
         idf_weights: for "tf_idf", the weight of each word.
-        sparse, ragged: accepted if false.
+        sparse: whether vectors are sparse tensors.
+        ragged: whether the numbers of words are a ragged tensor, with as many for each text as it has words; with "int"
+            alone.
         encoding: "utf-8".
         name, kwargs: those of `Layer`.
-    Inputs: strings [texts] or [texts, 1], or a single one. Outputs: int64 [texts, words], in which 0 is no word and 1
-        an unknown word (of the shape of the inputs with `split=None`); or [texts, vocabulary], of int64 unless there is
-        another integer `dtype`, of floats for "tf_idf".
+    Inputs: strings [texts] or [texts, 1], or a single one; with `split=None` also ragged ones. Outputs: int64 [texts,
+        words], in which 0 is no word and 1 an unknown word (of the shape of the inputs with `split=None`); or [texts,
+        vocabulary], of int64 unless there is another integer `dtype`, of floats for "tf_idf".
     Raises:
         ValueError: the arguments do not go together.
 
@@ -88,8 +92,9 @@ class TextVectorization(DeclaredLayer):
                              f"Received: {standardize!r}")
         if not callable(split) and split not in _SPLIT:
             raise ValueError(f"`split` must be one of {list(_SPLIT)} or a function. Received: {split!r}")
-        if sparse or ragged:
-            raise ValueError("Sparse and ragged outputs are not supported: outputs are dense tensors.")
+        if ragged and output_mode != "int":
+            raise ValueError("`ragged` must not be true if `output_mode` is not 'int'. Received: "
+                             f"ragged={ragged} and output_mode={output_mode}")
         if output_mode != "int" and output_sequence_length is not None:
             raise ValueError("`output_sequence_length` must not be set if `output_mode` is not 'int'. "
                              f"Received: output_sequence_length={output_sequence_length}")
@@ -99,12 +104,13 @@ class TextVectorization(DeclaredLayer):
                              f"Received: output_sequence_length={output_sequence_length}")
         self.max_tokens, self.standardize, self.split, self.output_mode = max_tokens, standardize, split, output_mode
         self.output_sequence_length, self.pad_to_max_tokens = output_sequence_length, pad_to_max_tokens
-        self.sparse, self.ragged, self.encoding, self.ngrams = False, False, encoding, ngrams
+        self.sparse, self.ragged = sparse_if(sparse, output_mode), bool(ragged)
+        self.encoding, self.ngrams = encoding, ngrams
         self._widths = _widths(ngrams)
         self._lookup_layer = StringLookup(
             max_tokens, mask_token="" if output_mode == "int" else None, vocabulary=vocabulary,
             idf_weights=idf_weights, output_mode=output_mode, pad_to_max_tokens=pad_to_max_tokens, encoding=encoding,
-            dtype=self.dtype_policy)
+            sparse=self.sparse, dtype=self.dtype_policy)
         self.built = True
 
     # -- words ------------------------------------------------------------------------------------
@@ -117,7 +123,8 @@ class TextVectorization(DeclaredLayer):
         if not callable(self.standardize):
             plain = [_STANDARDIZED[self.standardize](text) for text in plain]
         if callable(self.split):
-            rows = np.asarray(self.split(tf.constant(plain, tf.string))).tolist()
+            split = self.split(tf.constant(plain, tf.string))
+            rows = split.to_list() if isinstance(split, tf.RaggedTensor) else np.asarray(split).tolist()
             rows_of_words = [[as_bytes(word) for word in (row if isinstance(row, list) else [row]) if as_bytes(word)]
                              for row in rows]
         else:
@@ -142,29 +149,56 @@ class TextVectorization(DeclaredLayer):
     def _no_word(self) -> int:
         return 0 if self.output_mode == "int" else -1
 
-    def _staged_numbers(self, x: Any) -> Any:
-        """`_numbers` made of functions of strings, for what is told by name."""
+    def _numbers_in_rows(self, texts: np.ndarray) -> list[np.ndarray]:
+        """The places of words one text after the other, and how many each has."""
+        rows = [words[:self.output_sequence_length] for words in self._words(texts)]
+        flat = np.array([*[word for words in rows for word in words], b""], object)[:-1]
+        return [np.asarray(self._lookup_layer._find(flat)), np.array([len(words) for words in rows], np.int64)]
+
+    def _rows(self, x: Any, by_name: bool) -> Any:
+        """The places of words as a ragged tensor.
+
+        Args:
+            x: a vector of texts, or ragged words.
+            by_name: whether there are no functions of the user's.
+        """
+        if by_name:
+            return self._staged_rows(x)[:, :self.output_sequence_length]
+        words = x.flat_values if isinstance(x, tf.RaggedTensor) else x
+        specs = [tf.TensorSpec([None], tf.int64)] * 2
+        rows = tf.RaggedTensor.from_row_lengths(*tf.numpy_function(self._numbers_in_rows, [words], specs))
+        return x.with_flat_values(rows.values) if isinstance(x, tf.RaggedTensor) else rows
+
+    def _staged_rows(self, x: Any) -> Any:
+        """The places of words as a ragged tensor, made of functions of strings, for what is told by name."""
         how = self.standardize or ""
         x = tf.strings.lower(x) if "lower" in how else x
         x = tf.strings.regex_replace(x, _MARKS, "") if "strip" in how else x
-        if self.split is None:
+        if isinstance(x, tf.RaggedTensor):
+            rows = x
+        elif self.split is None:
             rows = tf.RaggedTensor.from_tensor(x[:, tf.newaxis])
         else:
             rows = tf.strings.split(x) if self.split == "whitespace" else tf.strings.unicode_split(x, "UTF-8")
         if self._widths is not None:
             rows = tf.strings.ngrams(rows, self._widths)
-        places = rows.with_flat_values(self._lookup_layer._find(rows.flat_values))
-        return places.to_tensor(self._no_word, shape=[None, self.output_sequence_length])
+        return rows.with_flat_values(self._lookup_layer._find(rows.flat_values))
+
+    def _padded(self, rows: Any) -> Any:
+        """Places of words with as many for each text."""
+        return rows.to_tensor(self._no_word, shape=[None, self.output_sequence_length])
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
-        x = tf.convert_to_tensor(inputs)
+        x = in_mode(inputs)
         if x.dtype != tf.string:
             raise ValueError(f"TextVectorization takes strings. Received: {x.dtype.name}")
         by_name = not callable(self.standardize) and not callable(self.split)
+        if isinstance(x, tf.RaggedTensor) and self.split is None:
+            return self._of_rows(self._rows(x, by_name))
         if self.split is None and self._widths is None and self.output_mode == "int":
             if by_name:
-                return tf.reshape(self._staged_numbers(tf.reshape(x, [-1])), tf.shape(x))
+                return tf.reshape(self._padded(self._staged_rows(tf.reshape(x, [-1]))), tf.shape(x))
             return by_python(lambda texts: self._numbers(texts).reshape(texts.shape), x, x.shape, tf.int64)
         single = len(x.shape) == 0
         if len(x.shape) > 1:
@@ -174,10 +208,19 @@ class TextVectorization(DeclaredLayer):
                                  f"rank={len(x.shape)}")
             x = tf.squeeze(x, -1)
         x = tf.reshape(x, [1]) if single else x
-        places = self._staged_numbers(x) if by_name else by_python(
+        if self.ragged:
+            rows = self._of_rows(self._rows(x, by_name))
+            return rows[0] if single else rows
+        places = self._padded(self._staged_rows(x)) if by_name else by_python(
             self._numbers, x, [x.shape[0], self.output_sequence_length], tf.int64)
         outputs = self._lookup_layer.of_places(places)
         return outputs[0] if single else outputs
+
+    def _of_rows(self, rows: Any) -> Any:
+        """The outputs for ragged places of words."""
+        if self.output_mode != "int":
+            return self._lookup_layer.of_places(rows)
+        return rows if self.ragged else self._padded(rows)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of a shape."""
@@ -190,7 +233,10 @@ class TextVectorization(DeclaredLayer):
 
     def compute_output_spec(self, inputs: Any) -> Any:
         """The spec of the outputs."""
-        return tf.TensorSpec(self.compute_output_shape(inputs.shape), self._lookup_layer.value_dtype)
+        shape = self.compute_output_shape(inputs.shape)
+        as_given = self.split is None and self._widths is None
+        ragged = self.ragged and (not as_given or getattr(inputs, "ragged", False))
+        return result((shape[0], None) if ragged else shape, self._lookup_layer.value_dtype, self.sparse, ragged)
 
     # -- the vocabulary ---------------------------------------------------------------------------
     def adapt(self, data: Any, batch_size: int | None = None, steps: int | None = None) -> None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from twofold._front.namespace import publish
 
 from .. import _registry
-from . import _rearrange, core, image, linalg, math, nn, numpy
+from . import _composites, _rearrange, core, image, linalg, math, nn, numpy
 
 __all__: list[str] = ["image", "linalg", "nn", "numpy"]
 for _module in (_rearrange, core, linalg, math, nn, numpy):
@@ -30,5 +30,6 @@ for _module in (_rearrange, core, linalg, math, nn, numpy):
             __all__.append(_name)
 __all__.sort()
 _registry.provide("operations", {_name: globals()[_name] for _name in __all__})
+_composites.register(_registry.ask("operations"))
 
 publish(__name__)

@@ -153,19 +153,17 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = Fal
         x: integers, [n] or [rows, n], which are counted row by row.
         weights: numbers of x's shape.
         minlength: the result is as long, at least.
-        sparse: must be False.
+        sparse: whether the result is a sparse tensor.
     Returns:
         int32 counts, or sums in the dtype of x and the weights.
-    Raises:
-        ValueError: `sparse` is True.
 
     >>> import twofold as tf
     >>> tf.keras.ops.bincount([1, 3, 1]).numpy().tolist()
     [0, 2, 0, 1]
     """
-    if sparse:
-        raise ValueError("bincount gives dense tensors only; `sparse` must be False.")
     x = tensor(x)
+    if sparse:
+        return tf.sparse.bincount(x, weights, axis=-1, minlength=minlength or None)
     whole = x if x.dtype in (tf.int32, tf.int64) else tf.cast(x, tf.int32)
     if weights is None:
         return tf.math.bincount(whole, minlength=minlength, axis=-1)

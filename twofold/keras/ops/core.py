@@ -16,6 +16,7 @@ import twofold as tf
 from twofold._front.api import as_numpy, listed, public
 
 from ..backend import standardize_dtype
+from ..composites import is_composite
 from ..keras_ops import is_symbolic, operation
 from ..operands import axis_of, shape_of, size_of, tensor
 
@@ -34,16 +35,12 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, rag
     Args:
         x: a tensor, variable, array, number, or nested lists of them.
         dtype: of the result; by default x's, with float32 and int32 for Python numbers.
-        sparse, ragged: must not be true: tensors are dense.
-    Raises:
-        ValueError: `sparse` or `ragged` is true.
+        sparse, ragged: false to have a dense tensor made of a sparse, or ragged, one.
 
     >>> import twofold as tf
     >>> tf.keras.ops.convert_to_tensor([1, 2], "float32").numpy().tolist()
     [1.0, 2.0]
     """
-    if sparse or ragged:
-        raise ValueError(f"Tensors are dense; got sparse={sparse} and ragged={ragged}.")
     return tensor(x, dtype)
 
 
@@ -55,6 +52,8 @@ def convert_to_numpy(x: Any) -> np.ndarray:
     >>> tf.keras.ops.convert_to_numpy(tf.constant([1, 2]))
     array([1, 2], dtype=int32)
     """
+    if is_composite(x):
+        x = convert_to_tensor(x, sparse=False, ragged=False)
     return np.array(as_numpy(x))
 
 

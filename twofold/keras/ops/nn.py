@@ -14,6 +14,7 @@ from twofold._ops.nn_ctc import beam_paths, greedy_paths
 
 from ..config import epsilon as default_epsilon
 from ..config import floatx
+from ..encoding import encoded
 from ..keras_ops import operation
 from ..losses import crossentropy
 from ..losses.temporal import ctc
@@ -325,9 +326,15 @@ def ctc_decode(inputs: Any, sequence_lengths: Any, strategy: str = "greedy", bea
     return tf.where(decoded >= blank, decoded + 1, decoded), scores
 
 
-def _dense(sparse: bool) -> None:
-    if sparse:
-        raise ValueError("Tensors are dense; `sparse` must be False.")
+def _last(x: Any, axis: int, last: int) -> Any:
+    """`x`, whose vectors come along the last axis.
+
+    Raises:
+        ValueError: they are to be along another one.
+    """
+    if axis not in (-1, last):
+        raise ValueError(f"The vectors of sparse results are along the last axis. Received: axis={axis}")
+    return x
 
 
 @operation("nn", tensors="x")
@@ -339,15 +346,18 @@ def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse:
         num_classes: how long the vectors are.
         axis: their axis in the result.
         dtype: `floatx()` by default.
-        sparse: must be False.
+        sparse: whether the result is a sparse tensor.
+    Raises:
+        ValueError: it is to be sparse, with vectors along another axis than the last.
 
     >>> import twofold as tf
     >>> tf.keras.ops.one_hot([1, 0], 2).numpy().tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    _dense(sparse)
     x = tensor(x, tf.int64)
     target = tf.as_dtype(floatx() if dtype is None else dtype)
+    if sparse:
+        return encoded(_last(x, axis, x.ndim), num_classes, "one_hot", target, sparse=True, squeezed=False)
     if target.is_bool:
         return tf.one_hot(x, num_classes, axis=axis, on_value=True, off_value=False, dtype=target)
     return tf.one_hot(x, num_classes, axis=axis, dtype=target)
@@ -362,14 +372,18 @@ def multi_hot(inputs: Any, num_classes: int, axis: int = -1, dtype: Any = None, 
         num_classes: how long the vectors are.
         axis: their axis.
         dtype: `floatx()` by default.
-        sparse: must be False.
+        sparse: whether the result is a sparse tensor.
+    Raises:
+        ValueError: it is to be sparse, with vectors along another axis than the last.
 
     >>> import twofold as tf
     >>> tf.keras.ops.multi_hot([0, 2], 3).numpy().tolist()
     [1.0, 0.0, 1.0]
     """
-    _dense(sparse)
     x = tensor(inputs)
+    if sparse:
+        target = tf.as_dtype(floatx() if dtype is None else dtype)
+        return encoded(_last(x, axis, x.ndim - 1), num_classes, "multi_hot", target, sparse=True)
     return tf.reduce_max(one_hot(x, num_classes, axis, dtype), axis=1 if x.ndim > 1 else 0)
 
 
