@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Protocol, Self
 from twofold.ir import ops
 from twofold.ir.dtypes import DType
 from twofold.ir.op import Op, tracing
-from twofold.runtime.calls import KernelCheck
-from twofold.runtime.claims import claimed
 
 from . import convert, in_place
 from .dispatch import inferred
@@ -29,15 +27,13 @@ if TYPE_CHECKING:
         @property
         def dtype(self) -> DType: ...
 
-        _value: Tensor
-
-        def _claimed(self) -> claimed: ...
-
         def _current(self) -> Tensor: ...
 
         def _read_tensor(self) -> Tensor: ...
 
         def _change(self, change: Callable[[Tensor], Tensor]) -> Self: ...
+
+        def _overwrite(self, change: Callable[[Tensor], Tensor]) -> bool: ...
 else:
     _OfVariable = object
 
@@ -51,25 +47,9 @@ class ScatterMethods(_OfVariable):
         places, values = convert.as_tensor(indices), convert.as_tensor(updates, dtype=self.dtype)
         if tracing() is None and not active.get() and in_place.is_worth_it(self._current(), places, values):
             inferred(ops.tensor_scatter, (self._current(), places, values), {"mode": mode})
-            if self._overwritten(places, values, mode):
+            if self._overwrite(lambda value: in_place.scattered(value, places, values, mode)):
                 return self
         return self._change(lambda value: ops.tensor_scatter(value, places, values, mode=mode))
-
-    def _overwritten(self, places: Tensor, values: Tensor, mode: str) -> bool:
-        """Scatters into the memory of the value, where nobody else refers to that; else nothing is done. Meanwhile the
-        variable has no value, for which those wait who read it."""
-        with self._claimed():
-            tensor = self._value
-            try:
-                del self._value
-                if in_place.is_alone(tensor):
-                    tensor = in_place.scattered(tensor, places, values, mode)
-                    return True
-            except KernelCheck:
-                pass  # an index is out of range, which is told where nothing is overwritten
-            finally:
-                self._value = tensor
-        return False
 
     def scatter_nd_update(self, indices: object, updates: object, name: str | None = None) -> Self:
         """Set values at coordinates; of several for one place the last remains.

@@ -22,10 +22,11 @@ from twofold.ir.dtypes import DType, DTypeLike
 from twofold.ir.op import Op, tracing
 from twofold.ir.spec import ShapeLike, TensorShape
 from twofold.runtime import claims, program_call
+from twofold.runtime.calls import KernelCheck
 from twofold.runtime.leaving import for_the_user
 from twofold.runtime.native_layout import PythonFunction
 
-from . import convert, indexing, naming
+from . import convert, in_place, indexing, naming
 from .record import active, record_custom
 from .scatter import ScatterMethods
 from .sessions import SessionMethods
@@ -284,6 +285,23 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
                 self._check(after)
                 claims.commit((self,), (_assigned(before, after),))
         return self
+
+    def _overwrite(self, change: Callable[[Tensor], Tensor]) -> bool:
+        """Assign the result of `change`, which may have the memory of the value, if nobody else refers to that; else
+        nothing is done, nor where `change` finds an index that is out of range. Meanwhile the variable has no value,
+        for which those wait who read it."""
+        with self._claimed():
+            tensor = self._value
+            try:
+                del self._value
+                if in_place.is_alone(tensor):
+                    tensor = change(tensor)
+                    return True
+            except KernelCheck:
+                pass  # who assigns in another way is told
+            finally:
+                self._value = tensor
+        return False
 
     def _set(self, value: Tensor) -> Self:
         """Assign a tensor; gives the variable, or the assignment as an operation in a graph of version 1."""
