@@ -116,7 +116,7 @@ def object_code(module: binding.ModuleRef, *, quick: bool = False, first: bool =
     """
     with _lent() as target:
         if first:
-            return _emitted(module, target, target.cheap, None if target.is_quick else False)
+            return _emitted(module, target, target.cheap, None if target.is_host else target.is_quick)
         return _emitted(module, target, target.machine, quick and target.is_quick)
 
 
@@ -229,10 +229,11 @@ class _Emission:
 
     @contextmanager
     def turn(self, without: bool | None) -> Iterator[None]:
-        """A block that emits; with None as others do who are at work, else without."""
+        """A block that emits; with None as it happens to be, for code that is made without the search in any case."""
         with self.changed:
             self.changed.wait_for(lambda: not self.at_work or without in (None, self.without))
-            self.switch(self.without if without is None and self.at_work else without is not False)
+            if without is not None:
+                self.switch(without)
             self.at_work += 1
         try:
             yield

@@ -75,8 +75,9 @@ def processor() -> tuple[str, ...]:
 class Sources:
     """Source files on which code depends, as they were when they were first read.
 
-    A process runs the modules that it imported: where a file was changed since, nobody knows which of both its code
-    came of, so that this code must not be kept for others.
+    A process runs the modules that it imported: where a file was changed before, nobody knows which of both its code
+    came of, so that this code must not be kept for others. Files are looked at again where something was imported since
+    the last look, as there are some hundred, and no other change of theirs reaches the process.
     """
 
     def __init__(self, paths: Callable[[], Iterable[str]]) -> None:
@@ -84,6 +85,7 @@ class Sources:
             paths: the files that there are now, in one order.
         """
         self._paths = paths
+        self._imported = -1  # how many modules there were when the files were last seen to be unchanged
 
     @functools.cached_property
     def _first(self) -> tuple[list[tuple[int | str, ...]], list[str]]:
@@ -96,14 +98,21 @@ class Sources:
         return self._first[1]
 
     def unchanged(self) -> bool:
-        """Whether the files are the same as at the first call; only where one was written since are they read."""
+        """Whether all modules were imported while the files were the same as at the first call; only where one was
+        written since are they read."""
         states, digests = self._first
+        imported = len(sys.modules)
+        if imported == self._imported:
+            return True
         try:
             paths = list(self._paths())
-            return [_state(path, os.stat(path)) for path in paths] == states or \
+            same = [_state(path, os.stat(path)) for path in paths] == states or \
                 [digest(_read(path)[1]) for path in paths] == digests
         except OSError:  # one is gone
             return False
+        if same:
+            self._imported = imported
+        return same
 
 
 def _state(path: str, status: os.stat_result) -> tuple[int | str, ...]:

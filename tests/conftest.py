@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("TWOFOLD_VERIFY", "1")  # graphs are verified around every pass
 os.environ["TWOFOLD_TUNING"] = "0"  # plans of products are those of the usual costs, whatever was measured here
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy's threads wait for products by turning round and round
 # Tests start hundreds of processes, each of which would compile the whole package where its bytecode is not kept.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
@@ -100,6 +101,15 @@ def _what_lasts_for_a_program_ends_with_its_test() -> Iterator[None]:
     if writer is not None:
         writer.default.set(None)
         writer.steps.set(None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _what_stays_of_a_module_is_not_looked_at_again() -> Iterator[None]:
+    """Modules that were loaded, caches that were filled: a test that collects garbage looks among what its own module
+    has made, not among all that the tests before it have left."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import types
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +115,7 @@ def test_a_kernel_of_sources_that_changed_is_not_kept(tmp_path: Path, monkeypatc
     kernels.make(lambda: fill(5), "llvm")
     assert len(list(tmp_path.glob("cache/kernels/*/*.bin"))) == 1
     (tmp_path / "source.py").write_text("2")
+    monkeypatch.setitem(sys.modules, "imported_afterwards", types.ModuleType("imported_afterwards"))
     kernels.make(lambda: fill(6), "llvm")
     assert len(list(tmp_path.glob("cache/kernels/*/*.bin"))) == 1
 
