@@ -139,6 +139,8 @@ def test_layers_in_replicas(strategy: Any) -> None:
 def test_devices_must_differ(strategy: Any) -> None:
     assert strategy.num_replicas_in_sync == COUNT
     assert tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:2"]).extended.worker_devices == ("/cpu:0", "/cpu:2")
+    with tf.distribute.get_strategy().extended.colocate_vars_with(tf.Variable(1.0)):
+        assert tf.Variable(2.0).numpy() == 2.0
     with pytest.raises(ValueError, match="devices must differ"):
         tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:0"])
     with pytest.raises(ValueError, match="Only a CPU"):

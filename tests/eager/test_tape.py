@@ -486,3 +486,18 @@ def test_batch_jacobian() -> None:
     assert tape.batch_jacobian(y, f64(np.ones((3, 2)))) is None
     with pytest.raises(ValueError, match="first dimension"):
         tape.batch_jacobian(y, f64(np.ones((2, 2))))
+
+
+def test_sources_may_be_objects_that_act_for_variables() -> None:
+    class Holder:  # Keras has a class of its own for variables
+        _should_act_as_resource_variable = True
+
+        def __init__(self, variable: Any) -> None:
+            self.handle = variable
+
+    first, second = tf.Variable(2.0), tf.Variable(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        y = first * first * second
+    assert [g.numpy() for g in tape.gradient(y, [Holder(first), second])] == [12.0, 4.0]
+    assert tape.gradient(y, Holder(second)).numpy() == tape.jacobian(y, Holder(second)).numpy() == 4.0
+    assert first._unique_id != second._unique_id
