@@ -153,7 +153,7 @@ def _walk(value: Any, key: list[Hashable], leaves: list[CallLeaf]) -> None:  # `
 def _walk_container(value: Structure, key: list[Hashable], leaves: list[CallLeaf]) -> None:
     names = nest.keys_of(value)
     if nest.is_composite(value):
-        names = names, value.__entry_spec__._sizes()  # type: ignore[union-attr]
+        names = names, value.__entry_spec__._sizes()  # type: ignore[attr-defined]
     key.append((nest.kind_of(value), names))
     for child in nest.children(value):
         _walk(child, key, leaves)
@@ -222,7 +222,7 @@ def replaced(value: PythonValue, leaves: Iterator[CallLeaf]) -> PythonValue:
 def _rebuilt(value: Structure, items: list[Structure]) -> Structure:
     """A container like `value` that holds `items`; of a composite value, as a function takes it."""
     if nest.is_composite(value):
-        return value.__entry_spec__._of(items[0])  # type: ignore[union-attr]
+        return value.__entry_spec__._of(items[0])  # type: ignore[attr-defined]
     return nest.rebuilt(value, items)
 
 

@@ -105,7 +105,8 @@ def test_calls_with_operands_alone_run_no_python(name: str, monkeypatch: pytest.
     operands = (operand,) * (2 if name in ("matmul", "add", "equal", "not_equal", "truediv", "floormod", "mod",
                                            "multiply") else 1)
     offered, when_best = [], kernels.Compiled.when_best
-    monkeypatch.setattr(kernels.Compiled, "when_best", lambda kernel, use: offered.append(kernel) or when_best(kernel, use))
+    monkeypatch.setattr(kernels.Compiled, "when_best",
+                        lambda kernel, use: offered.append(kernel) or when_best(kernel, use))
     expected = function(*operands).numpy().tolist()
     for kernel in offered:  # to the entry, which takes them in their best code
         kernel.settle()
