@@ -153,13 +153,15 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
 
 @public
 @hosted
-def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None) -> Any:
+def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, fixed_length: int | None = None,
+               name: str | None = None) -> Any:
     """The bytes of strings as numbers.
 
     Args:
-        input_bytes: a string tensor; all its strings have one length.
+        input_bytes: a string tensor; all its strings have one length, unless `fixed_length` is given.
         out_type: the dtype of the numbers.
         little_endian: the order of the bytes of a number.
+        fixed_length: to how many bytes strings are cut, or filled up with zeros.
         name: accepted, without effect.
     Returns:
         A tensor of `out_type` with one more axis, over the numbers of a string.
@@ -169,17 +171,24 @@ def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name
     >>> import twofold as tf
     >>> tf.io.decode_raw(tf.constant(b"\\x01\\x00\\x02\\x00"), tf.uint16)
     <tf.Tensor: shape=(2,), dtype=uint16, numpy=array([1, 2], dtype=uint16)>
+    >>> tf.io.decode_raw([b"ab", b"c"], tf.uint8, fixed_length=2).numpy().tolist()
+    [[97, 98], [99, 0]]
     """
     del name
     from twofold.ir import dtypes as dt
     from twofold.ir.errors import InvalidArgumentError
     from twofold.ir.spec import TensorSpec
+
+    from ._front.api import one_size, tensor
     dtype = dt.as_dtype(out_type)
     order = dtype.np.newbyteorder("<" if little_endian else ">")
+    length = None if fixed_length is None else one_size(fixed_length, "fixed_length")
 
     def decode(tensor: Any) -> list[Any]:
         strings = engine.array_of(tensor)
         flat = strings.ravel().tolist()
+        if length is not None:
+            flat = [s[:length].ljust(length, b"\0") for s in flat]
         sizes = {len(s) for s in flat} or {0}
         if len(sizes) > 1:
             raise InvalidArgumentError(None, "decode_raw", f"all strings must have one length; got {sorted(sizes)}.")
@@ -189,7 +198,6 @@ def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name
                                                            f"multiple of {dtype.size}, the size of {dtype.name}")
         numbers = np.frombuffer(b"".join(flat), order).astype(dtype.np)
         return [engine.tensor_of(numbers.reshape(*strings.shape, size // dtype.size))]
-    from ._front.api import tensor
     given = tensor(input_bytes)
     rank = given.shape.rank
     return engine.host_call(decode, "decode_raw", [given],

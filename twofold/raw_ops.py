@@ -1,9 +1,10 @@
 """`tf.raw_ops`: TensorFlow's ops by the names and arguments that they have in its graphs, all by keyword.
 
 Each is a row of a table that says its arguments and results, and the call that it stands for, both written as Python
-writes them; those that work element by element follow from the declarations of the ops (`ir/ops/`) by a rule. A row
-becomes a function when it is asked for. An argument with a star is several tensors. One that a row's call does not use
-must have its default, unless it has no meaning here (`_WITHOUT_EFFECT`), or says the result's dtype (`_RESULT_TYPES`).
+writes them; those that work element by element follow from the declarations of the ops (`ir/ops/`) by a rule, and those
+that take more than a call are functions (`_raw/`, which has further rows by theme). A row becomes a function when it
+is asked for. An argument with a star is several tensors. One that a row's call does not use must have its default,
+unless it has no meaning here (`_WITHOUT_EFFECT`), or says the result's dtype (`_RESULT_TYPES`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from collections.abc import Callable
 
 from twofold._front.api import public
 from twofold._front.namespace import publish
+from twofold._raw import arrays, convolutions, images, linalg, networks, quantized, ragged, randoms, sparse, texts
+from twofold._raw.declared import FUNCTIONS, RawFunction
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError, op_error
 from twofold.ir.op import REGISTRY
@@ -148,15 +151,6 @@ FakeQuantWithMinMaxVarsPerChannel(inputs, min, max, num_bits=8, narrow_range=Fal
 = quantization.fake_quant_with_min_max_vars_per_channel(inputs, min, max, num_bits, narrow_range)
 Fill(dims, value) = fill(dims, value)
 Fingerprint(data, method) = fingerprint(data, method)
-FusedBatchNorm(x, scale, offset, mean, variance, epsilon=0.0001, exponential_avg_factor=1, data_format='NHWC', \
-is_training=True) -> y, batch_mean, batch_variance, reserve_space_1, reserve_space_2 = raw.fused_batch_norm(x, scale, \
-offset, mean, variance, epsilon, exponential_avg_factor, data_format, is_training)
-FusedBatchNormV2(x, scale, offset, mean, variance, epsilon=0.0001, exponential_avg_factor=1, data_format='NHWC', \
-is_training=True) -> y, batch_mean, batch_variance, reserve_space_1, reserve_space_2 = raw.fused_batch_norm(x, scale, \
-offset, mean, variance, epsilon, exponential_avg_factor, data_format, is_training)
-FusedBatchNormV3(x, scale, offset, mean, variance, epsilon=0.0001, exponential_avg_factor=1, data_format='NHWC', \
-is_training=True) -> y, batch_mean, batch_variance, reserve_space_1, reserve_space_2, reserve_space_3 \
-= raw.fused_batch_norm_v3(x, scale, offset, mean, variance, epsilon, exponential_avg_factor, data_format, is_training)
 Gather(params, indices, validate_indices=True) = gather(params, indices, axis=0)
 GatherNd(params, indices, bad_indices_policy='') = gather_nd(params, indices, bad_indices_policy=bad_indices_policy)
 GatherV2(params, indices, axis, batch_dims=0) = gather(params, indices, axis=axis, batch_dims=batch_dims)
@@ -223,8 +217,6 @@ include_batch_in_index=include_batch_in_index)
 Mean(input, axis, keep_dims=False) = reduce_mean(input, axis, keep_dims)
 Min(input, axis, keep_dims=False) = reduce_min(input, axis, keep_dims)
 MirrorPad(input, paddings, mode) = pad(input, paddings, mode)
-Multinomial(logits, num_samples, seed=0, seed2=0, output_dtype=tf.int64) \
-= random.categorical(logits, num_samples, output_dtype, seed2)
 NonMaxSuppression(boxes, scores, max_output_size, iou_threshold=0.5) \
 = image.non_max_suppression(boxes, scores, max_output_size, iou_threshold)
 NonMaxSuppressionV2(boxes, scores, max_output_size, iou_threshold) \
@@ -255,10 +247,6 @@ RaggedRange(starts, limits, deltas, Tsplits=tf.int64) -> rt_nested_splits, rt_de
 = raw.ragged_range(starts, limits, deltas, Tsplits)
 RaggedTensorToTensor(shape, values, default_value, *row_partition_tensors, row_partition_types) \
 = raw.ragged_to_tensor(shape, values, default_value, row_partition_tensors, row_partition_types)
-RandomShuffle(value, seed=0, seed2=0) = random.shuffle(value, seed2)
-RandomStandardNormal(shape, dtype, seed=0, seed2=0) = raw.random_normal(shape, dtype, seed, seed2)
-RandomUniform(shape, dtype, seed=0, seed2=0) = raw.random_uniform(shape, dtype, seed, seed2)
-RandomUniformInt(shape, minval, maxval, seed=0, seed2=0) = raw.random_integers(shape, minval, maxval, seed, seed2)
 Range(start, limit, delta) = range(start, limit, delta)
 Rank(input) = rank(input)
 ReadFile(filename) = io.read_file(filename)
@@ -373,7 +361,6 @@ TopKV2(input, k, sorted=True, index_type=tf.int32) -> values, indices = math.top
 Transpose(x, perm) = transpose(x, perm)
 TridiagonalSolve(diagonals, rhs, partial_pivoting=True, perturb_singular=False) = linalg.tridiagonal_solve(diagonals, \
 rhs, partial_pivoting=partial_pivoting, perturb_singular=perturb_singular)
-TruncatedNormal(shape, dtype, seed=0, seed2=0) = raw.random_truncated(shape, dtype, seed, seed2)
 UnicodeScript(input) = strings.unicode_script(input)
 UnicodeTranscode(input, input_encoding, output_encoding, errors='replace', replacement_char=65533, \
 replace_control_characters=False) = strings.unicode_transcode(input, input_encoding, output_encoding, errors, \
@@ -421,6 +408,10 @@ _WITHOUT_EFFECT = frozenset({"grad_a", "grad_b", "grad_x", "grad_y", "name", "sp
 _RESULT_TYPES = frozenset({"Tcomplex", "Tout", "Treal"})
 
 
+#: the files whose rows and functions there are, too
+_THEMES = (arrays, convolutions, images, linalg, networks, quantized, ragged, randoms, sparse, texts)
+
+
 def _by_rule(name: str) -> tuple[str, str]:
     """The name and the row of an elementwise op."""
     raw = title(name)
@@ -432,12 +423,15 @@ def _by_rule(name: str) -> tuple[str, str]:
     return raw, f"{raw}({', '.join(arguments)}) = {call}({', '.join(given)})"
 
 
-def _table() -> dict[str, str]:
-    """The rows by the names of their ops."""
-    rows = {row.partition("(")[0]: row for row in _ROWS.strip().split("\n")}
+def _table() -> dict[str, str | RawFunction]:
+    """The rows, and the functions of `_raw/`, by the names of their ops."""
+    rows: dict[str, str | RawFunction] = {row.partition("(")[0]: row for row in _ROWS.strip().split("\n")}
     rows.update(_by_rule(name) for name, op in REGISTRY.items()
                 if "elementwise" in op.traits and name not in _NOT_BY_RULE)
-    return rows
+    for theme in _THEMES:
+        for row in filter(None, theme.ROWS.strip().split("\n")):
+            rows[row.partition("(")[0]] = row
+    return rows | FUNCTIONS
 
 
 def _resolved(path: str) -> typing.Any:
@@ -538,15 +532,16 @@ def _value(node: ast.expr, values: dict[str, typing.Any]) -> typing.Any:
     return values[node.id] if isinstance(node, ast.Name) else ast.literal_eval(node)
 
 
-def _row(name: str) -> _Row | None:
-    """The row of a raw op; None where there is none."""
+def _row(name: str) -> _Row | RawFunction | None:
+    """What declares a raw op; None where there is none."""
     if name in _TABLE and name not in _READ:
-        _READ[name] = _Row(_TABLE[name])
+        declared = _TABLE[name]
+        _READ[name] = _Row(declared) if isinstance(declared, str) else declared
     return _READ.get(name)
 
 
-def _function(row: _Row) -> Callable[..., typing.Any]:
-    """The function of a row."""
+def _function(row: _Row | RawFunction) -> Callable[..., typing.Any]:
+    """The function of a row, or of a function whose arguments have places."""
     def raw_op(*args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         bound = row.signature.bind(*args, **kwargs)
         bound.apply_defaults()
@@ -559,7 +554,7 @@ def _function(row: _Row) -> Callable[..., typing.Any]:
 
 
 _TABLE = _table()
-_READ: dict[str, _Row] = {}
+_READ: dict[str, _Row | RawFunction] = {}
 _MADE: dict[str, Callable[..., typing.Any]] = {}
 
 

@@ -17,7 +17,7 @@ def written(p):
     """A parameter as the record has it."""
     if p.default is p.empty:
         return p.name
-    is_dtype = isinstance(p.default, (str, tf.DType)) and p.default in ("uint8", "int32", "int64", "float32",
+    is_dtype = isinstance(p.default, (str, tf.DType)) and p.default in ("uint8", "int32", "int64", "uint64", "float32",
                                                                         "complex64")
     return f"{p.name}=tf.{tf.as_dtype(p.default).name}" if is_dtype else f"{p.name}={p.default!r}"
 
@@ -29,7 +29,7 @@ def test_arguments_and_results_are_tensorflows():
         assert all(p.kind is p.KEYWORD_ONLY for p in parameters)
         arguments, _, results = RECORDED[name].partition(" -> ")
         assert ", ".join(map(written, parameters)) == arguments, name
-        row = raw.__complete__._Row(raw.__complete__._TABLE[name])
+        row = raw.__complete__._row(name)
         assert ", ".join(row.results._fields if row.results else ()) == results, name
 
 

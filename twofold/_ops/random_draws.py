@@ -30,7 +30,7 @@ from twofold.tracer.trace import current
 
 __all__ = ["Stream", "seed_number", "op_stream", "replica_stream", "reserved", "normal", "truncated_normal",
            "uniform", "full_integers", "shuffle", "categorical", "gamma", "like_of", "poisson", "binomial",
-           "one_integer", "cut_normal", "pass_over", "seeding"]
+           "one_integer", "cut_normal", "pair_stream", "pass_over", "seeding"]
 
 Stream: TypeAlias = Callable[[Any], Any]
 Shape: TypeAlias = tuple[Any, ...]
@@ -62,12 +62,22 @@ def op_stream(kind: str, seed: int | None) -> Stream:
         if seeds is None:
             purpose = kind if not of else f"{kind} of replica {of}"  # others than the first draw for one of their own
             return ops.random_state(blocks, purpose=purpose)
-        if trace is None:
-            made = ops.random_op_state(blocks, seeds=seeds, kind=kind if seed is not None else "")
-        else:
-            made = ops.random_op_state(blocks, seeds=seeds, kind=kind, place=trace.new_place())
-        return made if not of else replica_stream(made, of)
+        return _continued(blocks, seeds, kind if seed is not None or trace is not None else "")
     return state
+
+
+def pair_stream(kind: str, seeds: tuple[int, int]) -> Stream:
+    """The stream of a draw whose two seeds are given, as those of TensorFlow's raw ops are; unpredictable without."""
+    if seeds == (0, 0):
+        return lambda blocks: ops.random_state(blocks, purpose=kind)
+    return lambda blocks: _continued(blocks, seeds, kind)
+
+
+def _continued(blocks: Any, seeds: tuple[int, int], kind: str) -> Any:
+    """The next part of the stream of two seeds."""
+    of, trace = replica.here.get().number, current()
+    made = ops.random_op_state(blocks, seeds=seeds, kind=kind, place=() if trace is None else trace.new_place())
+    return made if not of else replica_stream(made, of)
 
 
 def replica_stream(state: Any, of: int) -> Any:

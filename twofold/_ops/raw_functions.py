@@ -19,11 +19,10 @@ from . import random_draws as draws
 from .nn_windows import conv2d_backprop_filter_v2
 
 __all__ = ["bias_add_grad", "conv2d", "conv2d_backprop_filter", "conv2d_backprop_input", "conv3d_backprop_input",
-           "dense_bincount", "depthwise_conv2d", "fused_batch_norm", "fused_batch_norm_v3", "in_top_k", "key_counter",
-           "pads", "ragged_range", "ragged_to_tensor", "random_integers", "random_normal", "random_truncated",
-           "random_uniform", "reduce_join", "resize_bilinear", "resize_nearest", "select", "softmax_loss",
-           "sparse_softmax_loss", "split_texts", "stateless_full", "stateless_integers", "stateless_normal",
-           "stateless_truncated", "stateless_uniform", "strided_slice_grad"]
+           "dense_bincount", "depthwise_conv2d", "in_top_k", "key_counter", "key_stream",
+           "pads", "ragged_range", "ragged_to_tensor", "reduce_join", "resize_bilinear", "resize_nearest", "select",
+           "softmax_loss", "sparse_softmax_loss", "split_texts", "stateless_full", "stateless_integers",
+           "stateless_normal", "stateless_truncated", "stateless_uniform", "strided_slice_grad"]
 
 _PHILOX = (1, 3)  # numbers of the algorithm, and of the choice of one
 
@@ -84,19 +83,6 @@ def bias_add_grad(out_backprop: Any, data_format: str) -> Any:
 
 
 # -- normalisation and losses --------------------------------------------------------------------------
-def fused_batch_norm(x: Any, scale: Any, offset: Any, mean: Any, variance: Any, epsilon: float,
-                     exponential_avg_factor: float, data_format: str, is_training: bool) -> tuple[Any, ...]:
-    """`tf.nn.fused_batch_norm`, with what its gradient reads: the statistics again."""
-    if is_training and exponential_avg_factor == 1:
-        mean = variance = None
-    y, average, spread = tf.nn.fused_batch_norm(x, scale, offset, mean, variance, epsilon, data_format, is_training,
-                                                exponential_avg_factor=exponential_avg_factor)
-    return y, average, spread, average, spread
-
-
-def fused_batch_norm_v3(*args: Any) -> tuple[Any, ...]:
-    """The same with one more result, which is empty."""
-    return (*fused_batch_norm(*args), tf.zeros([0]))
 
 
 def softmax_loss(features: Any, labels: Any) -> tuple[Any, Any]:
@@ -179,7 +165,7 @@ def key_counter(seed: Any) -> tuple[Any, Any]:
     return state[2:], state[:2]
 
 
-def _stream(key: Any, counter: Any, alg: Any) -> draws.Stream:
+def key_stream(key: Any, counter: Any, alg: Any) -> draws.Stream:
     """The stream of a key and a counter.
 
     Raises:
@@ -194,54 +180,28 @@ def _stream(key: Any, counter: Any, alg: Any) -> draws.Stream:
 
 def stateless_uniform(shape: Any, key: Any, counter: Any, alg: Any, dtype: Any) -> Any:
     """Numbers in [0, 1) of a key and a counter."""
-    return draws.uniform(_stream(key, counter, alg), shape_arg(shape), 0, None, dtype)
+    return draws.uniform(key_stream(key, counter, alg), shape_arg(shape), 0, None, dtype)
 
 
 def stateless_normal(shape: Any, key: Any, counter: Any, alg: Any, dtype: Any) -> Any:
     """Normally distributed numbers of a key and a counter."""
-    return draws.normal(_stream(key, counter, alg), shape_arg(shape), 0, 1, dtype)
+    return draws.normal(key_stream(key, counter, alg), shape_arg(shape), 0, 1, dtype)
 
 
 def stateless_truncated(shape: Any, key: Any, counter: Any, alg: Any, dtype: Any) -> Any:
     """Normally distributed numbers within two deviations, of a key and a counter."""
-    return draws.truncated_normal(_stream(key, counter, alg), shape_arg(shape), 0, 1, dtype)
+    return draws.truncated_normal(key_stream(key, counter, alg), shape_arg(shape), 0, 1, dtype)
 
 
 def stateless_integers(shape: Any, key: Any, counter: Any, alg: Any, minval: Any, maxval: Any) -> Any:
     """Integers in a range, of a key and a counter."""
     low = tf.convert_to_tensor(minval)
-    return draws.uniform(_stream(key, counter, alg), shape_arg(shape), low, maxval, low.dtype)
+    return draws.uniform(key_stream(key, counter, alg), shape_arg(shape), low, maxval, low.dtype)
 
 
 def stateless_full(shape: Any, key: Any, counter: Any, alg: Any, dtype: Any) -> Any:
     """Integers of which every bit is random, of a key and a counter."""
-    return draws.full_integers(_stream(key, counter, alg), shape_arg(shape), dtype)
-
-
-def _seed(seed: int, seed2: int) -> Any:
-    """The seed of an op: none, where both numbers are 0."""
-    return seed2 or seed or None
-
-
-def random_uniform(shape: Any, dtype: Any, seed: int, seed2: int) -> Any:
-    """`tf.random.uniform`."""
-    return tf.random.uniform(shape, dtype=dtype, seed=_seed(seed, seed2))
-
-
-def random_normal(shape: Any, dtype: Any, seed: int, seed2: int) -> Any:
-    """`tf.random.normal`."""
-    return tf.random.normal(shape, dtype=dtype, seed=_seed(seed, seed2))
-
-
-def random_truncated(shape: Any, dtype: Any, seed: int, seed2: int) -> Any:
-    """`tf.random.truncated_normal`."""
-    return tf.random.truncated_normal(shape, dtype=dtype, seed=_seed(seed, seed2))
-
-
-def random_integers(shape: Any, minval: Any, maxval: Any, seed: int, seed2: int) -> Any:
-    """`tf.random.uniform` of integers."""
-    low = tf.convert_to_tensor(minval)
-    return tf.random.uniform(shape, low, maxval, low.dtype, _seed(seed, seed2))
+    return draws.full_integers(key_stream(key, counter, alg), shape_arg(shape), dtype)
 
 
 # -- texts ---------------------------------------------------------------------------------------------
@@ -250,7 +210,7 @@ def reduce_join(inputs: Any, reduction_indices: Any, keep_dims: bool, separator:
     joined = tf.convert_to_tensor(inputs)
     axes = np.asarray(tf.get_static_value(tf.convert_to_tensor(reduction_indices))).ravel().tolist()
     rank = len(joined.dims)
-    for axis in reversed([axis % rank for axis in axes]):
+    for axis in [axis % rank for axis in axes]:
         joined = tf.strings.reduce_join(joined, axis, True, separator)
     return joined if keep_dims or not axes else tf.squeeze(joined, axes)
 
@@ -296,5 +256,3 @@ def ragged_to_tensor(shape: Any, values: Any, default_value: Any, row_partition_
         raise UnimplementedError(None, None, "RaggedTensorToTensor: the shape must be known")
     wanted = None if np.ndim(sizes) == 0 else [None if n < 0 else int(n) for n in sizes]
     return ragged.to_tensor(default_value, shape=wanted)
-
-

@@ -44,15 +44,16 @@ def sampled(images: Any, from_x: Any, from_y: Any, interpolation: str, fill_mode
 
     Args:
         images: floating [batch, height, width, channels].
-        from_x, from_y: float32 [batch, height, width]: the places.
+        from_x, from_y: float32 [batch, new height, new width]: the places.
         interpolation: one of `INTERPOLATIONS`.
         fill_mode: one of `FILL_MODES`, or `MIRROR`: as (d c b | a b c d | c b a).
         fill_value: what is beyond the edges with "constant".
     Returns:
-        Images of the same shape and dtype.
+        Images with a pixel for each place.
     """
-    shape = tf.shape(images)
+    shape, target = tf.shape(images), tf.shape(from_x)
     height, width = _size(images, shape, 1), _size(images, shape, 2)
+    new_height, new_width = _size(from_x, target, 1), _size(from_x, target, 2)
     across, down = _within(from_x, width, fill_mode), _within(from_y, height, fill_mode)
     rows = tf.reshape(images, [shape[0], height * width, images.shape[3]])
     constant = fill_mode == "constant"
@@ -62,8 +63,8 @@ def sampled(images: Any, from_x: Any, from_y: Any, interpolation: str, fill_mode
         column, row = tf.cast(at_x, tf.int32), tf.cast(at_y, tf.int32)
         last_x, last_y = tf.cast(width, tf.int32) - 1, tf.cast(height, tf.int32) - 1
         place = tf.clip_by_value(row, 0, last_y) * (last_x + 1) + tf.clip_by_value(column, 0, last_x)
-        gathered = tf.gather(rows, tf.reshape(place, [shape[0], height * width]), axis=1, batch_dims=1)
-        gathered = tf.reshape(gathered, shape)
+        gathered = tf.gather(rows, tf.reshape(place, [shape[0], new_height * new_width]), axis=1, batch_dims=1)
+        gathered = tf.reshape(gathered, [shape[0], new_height, new_width, images.shape[3]])
         there = (column >= 0) & (column <= last_x) & (row >= 0) & (row <= last_y)
         # the neighbour of an edge pixel has no share where places are brought into the image
         return tf.where(there[..., tf.newaxis], gathered, tf.cast(fill_value if constant else 0.0, gathered.dtype))

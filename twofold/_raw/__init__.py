@@ -1,0 +1,1 @@
+"""Raw ops of TensorFlow by theme: rows that stand for one call, and functions for those that take more than that."""
