@@ -22,7 +22,7 @@ from twofold.ir.spec import TensorShape
 from twofold.ir.types import AnyTensor, Attrs, Cotangent
 
 from . import convert, record
-from .tape import GradientTape, UnconnectedGradients, unconnected_mode
+from .tape import GradientTape, UnconnectedGradients, packed, unconnected_mode
 from .tensor import Tensor
 from .types import AnyVariable, Nest, Readable, Vjp
 
@@ -63,8 +63,12 @@ class ForwardAccumulator:
         self._variables: dict[int, tuple[AnyVariable, Tensor]] = {}  # id(variable) -> the variable, its tangent
         self._primals: list[Readable] = []
         nest.assert_same_structure(primals, tangents)
-        for primal, tangent in zip(nest.flatten(primals), nest.flatten(tangents), strict=True):
-            self._watch(primal, tangent)
+        pairs = zip(nest.flatten(primals), nest.flatten(tangents), strict=True)
+        for value in nest.flatten(primals, expand_composites=False):
+            for _ in nest.flatten(value):
+                primal, tangent = next(pairs)
+                if not nest.is_composite(value) or primal.dtype.is_differentiable:  # others say where elements are
+                    self._watch(primal, tangent)
 
     def _watch(self, primal: Readable, tangent: object) -> None:
         if not hasattr(primal, "_read_tensor") and not isinstance(primal, Tensor):
@@ -165,14 +169,16 @@ class ForwardAccumulator:
             primals: tensor, variable, or structure of them: results computed in the block.
             unconnected_gradients: what one gives that does not depend on the inputs: None or zeros.
         Returns:
-            A tensor of the shape and dtype of each of `primals`, or None, in their structure.
+            A tensor of the shape and dtype of each of `primals`, or None, in their structure. That of a composite
+            value is one like it, with tangents in the places of the tensors that have some.
         """
         mode = unconnected_mode(unconnected_gradients)
 
         def find(x: Readable) -> AnyTensor | None:
             tangent: AnyTensor | None = self._variables[id(x)][1] if id(x) in self._variables else self._get(x)
             return grad.zeros_like(x) if tangent is None and mode is UnconnectedGradients.ZERO else tangent
-        return nest.map_structure(find, primals)
+        flat = nest.flatten(primals)
+        return packed(primals, flat, [find(x) for x in flat])
 
 
 def _forget(owner: weakref.ref[ForwardAccumulator], number: int, memory: weakref.ref[TensorMemory]) -> None:

@@ -27,7 +27,7 @@ from .playing import Entry
 from .tensor import Tensor, wrap
 from .types import AnyVariable, Nest, Readable, Saved, Vjp
 
-__all__ = ["GradientTape", "UnconnectedGradients", "unconnected_mode"]
+__all__ = ["GradientTape", "UnconnectedGradients", "packed", "unconnected_mode"]
 
 
 class UnconnectedGradients(enum.Enum):
@@ -414,7 +414,7 @@ class GradientTape:
             gradients = [grad.zeros_like(s) if g is None else g for g, s in zip(gradients, flat, strict=True)]
         if flat is sources:  # a list of leaves
             return gradients
-        return gradients[0] if _is_leaf(sources) else _packed(sources, flat, gradients)
+        return gradients[0] if _is_leaf(sources) else packed(sources, flat, gradients)
 
     def _begin(self) -> None:
         if not self._persistent:
@@ -545,7 +545,7 @@ def _with_zeros(gradients: list[Any], sources: Sequence[Readable]) -> list[Any]:
     return gradients
 
 
-def _packed(sources: Nest, flat: Sequence[Readable], gradients: Sequence[Any]) -> Nest:
+def packed(sources: Nest, flat: Sequence[Readable], gradients: Sequence[Any]) -> Nest:
     """Gradients in the structure of the sources.
 
     That of a composite value is one like it, with gradients in the places of the tensors that have some and its own

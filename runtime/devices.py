@@ -141,7 +141,8 @@ def device(name: str | LogicalDevice | None) -> Iterator[None]:
     >>> x.device
     '/job:localhost/replica:0/task:0/device:CPU:0'
     """
-    named = name.name if isinstance(name, LogicalDevice) else name
+    written = getattr(name, "to_string", None)  # of a `tf.DeviceSpec`
+    named = name.name if isinstance(name, LogicalDevice) else name if written is None else written()
     request = None if named is None else _checked(str(named))
     token = _requested.set(request)
     on_gpu = request is not None and request.kind == "GPU"

@@ -292,9 +292,13 @@ _COMPOSITES = {"RaggedTensor": ("ragged", "_ragged.ragged_tensor"), "RaggedTenso
         "sparse", "_sparse.sparse_tensor")}
 #: functions that are imported when they are first asked for, by their modules
 _LATER = {
-    "OptionalSpec": "data._optional", "edit_distance": "_ops.nn_ctc", "fingerprint": "_ops.string_hashes",
+    "DeviceSpec": "_front.device_spec", "OptionalSpec": "data._optional",
+    "edit_distance": "_ops.nn_ctc", "fingerprint": "_ops.string_hashes",
     **dict.fromkeys(("approx_top_k", "conv", "conv2d_backprop_filter_v2", "conv2d_backprop_input_v2",
-                     "extract_volume_patches"), "_ops.nn_windows")}
+                     "extract_volume_patches"), "_ops.nn_windows"),
+    **dict.fromkeys(("fftnd", "ifftnd", "irfftnd", "rfftnd"), "signal"),
+    **dict.fromkeys(("ragged_fill_empty_rows", "ragged_fill_empty_rows_grad", "random_index_shuffle", "realdiv",
+                     "matrix_square_root"), "_ops.raw_names")}
 #: modules of Keras that have a place here too, and its initialisers under their older names
 _KERAS = frozenset({"initializers", "metrics", "optimizers"})
 _INITIALIZERS = {"constant_initializer": "Constant", "ones_initializer": "Ones", "random_normal_initializer":

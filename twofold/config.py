@@ -10,7 +10,8 @@ from twofold.tracer import options
 
 from ._front.api import public
 
-__all__ = ["LogicalDevice", "LogicalDeviceConfiguration", "PhysicalDevice", "experimental", "functions_run_eagerly",
+__all__ = ["LogicalDevice", "LogicalDeviceConfiguration", "PhysicalDevice", "experimental",
+           "experimental_functions_run_eagerly", "experimental_run_functions_eagerly", "functions_run_eagerly",
            "get_logical_device_configuration", "get_soft_device_placement", "get_visible_devices",
            "list_logical_devices", "list_physical_devices", "optimizer", "run_functions_eagerly",
            "set_logical_device_configuration", "set_soft_device_placement", "threading"]
@@ -118,6 +119,9 @@ class threading:
     @staticmethod
     def set_inter_op_parallelism_threads(num_threads: int) -> None:
         """Accepted, without effect: ops run one after another."""
+
+
+experimental_run_functions_eagerly, experimental_functions_run_eagerly = run_functions_eagerly, functions_run_eagerly
 
 
 class experimental:

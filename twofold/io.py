@@ -19,6 +19,7 @@ from ._formats.image_files import (
     decode_image,
     decode_jpeg,
     decode_png,
+    decode_webp,
     extract_jpeg_shape,
     is_jpeg,
 )
@@ -43,7 +44,7 @@ __all__ = [
     "FixedLenFeature", "FixedLenSequenceFeature", "RaggedFeature", "SparseFeature", "TFRecordOptions",
     "VarLenFeature", "TFRecordWriter", "decode_and_crop_jpeg",
     "decode_base64", "decode_bmp", "decode_compressed", "decode_csv", "decode_gif", "decode_image", "decode_jpeg",
-    "decode_json_example", "decode_png", "decode_raw", "encode_base64", "encode_jpeg", "encode_png",
+    "decode_json_example", "decode_png", "decode_raw", "decode_webp", "encode_base64", "encode_jpeg", "encode_png",
     "extract_jpeg_shape", "gfile", "is_jpeg", "match_filenames_once", "matching_files", "parse_example",
     "parse_sequence_example", "parse_single_example", "parse_single_sequence_example", "parse_tensor", "read_file",
     "serialize_tensor", "write_file",

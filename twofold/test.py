@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from twofold._front.namespace import publish
@@ -12,9 +14,48 @@ from ._front.api import public
 if TYPE_CHECKING:
     from ._front.testing import Benchmark, TestCase, benchmark_config, compute_gradient, main
 
-__all__ = ["Benchmark", "TestCase", "benchmark_config", "compute_gradient", "gpu_device_name", "is_built_with_cuda",
-           "is_built_with_gpu_support", "is_built_with_rocm", "is_built_with_xla", "is_cpu_target_available",
-           "is_gpu_available", "main"]
+__all__ = ["Benchmark", "TestCase", "benchmark_config", "compute_gradient", "disable_with_predicate",
+           "gpu_device_name", "is_built_with_cuda", "is_built_with_gpu_support", "is_built_with_rocm",
+           "is_built_with_xla", "is_cpu_target_available", "is_gpu_available", "main", "with_eager_op_as_function"]
+
+
+@public
+def disable_with_predicate(pred: Callable[[], bool], skip_message: str) -> Callable[..., Any]:
+    """A decorator of a test's method: it is skipped where `pred` says so when it runs.
+
+    Args:
+        pred: whether to skip.
+        skip_message: why.
+
+    >>> import twofold as tf
+    >>> class Tests(tf.test.TestCase):
+    ...     @tf.test.disable_with_predicate(lambda: True, "not today")
+    ...     def test_nothing(self):
+    ...         raise AssertionError
+    >>> Tests("test_nothing").run().skipped[0][1]
+    'not today'
+    """
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return self.skipTest(skip_message) if pred() else function(self, *args, **kwargs)
+        return method
+    return decorate
+
+
+@public
+def with_eager_op_as_function(cls: Any = None, only_as_function: bool = False) -> Any:
+    """The class as it is; in TensorFlow, too.
+
+    Args:
+        cls: a class of tests; without it the result is a decorator.
+        only_as_function: has no effect.
+
+    >>> import twofold as tf
+    >>> tf.test.with_eager_op_as_function(int)
+    <class 'int'>
+    """
+    return cls if cls is not None else lambda decorated: decorated
 
 
 @public

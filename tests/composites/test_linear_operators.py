@@ -407,3 +407,38 @@ def test_operators_of_blocks_take_lists_of_blocks():
 ])
 def test_matrices_are_those_of_tensorflow(make, dense):
     np.testing.assert_allclose(make().to_dense(), dense, 1e-6, 1e-6)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_parts_of_batches_are_those_of_the_dense_matrices(name):
+    op, dense, _, _ = operands(name)
+    for keys in ((), (tf.newaxis, ...), *((-1, slice(None, 1), (..., 0)) if dense.ndim > 2 else ())):
+        part = op[keys]
+        own = keys if isinstance(keys, tuple) else (keys,)
+        wanted = dense[(*own, *([] if Ellipsis in own else [...]), slice(None), slice(None))]
+        assert type(part) is type(op) and part.shape == wanted.shape
+        np.testing.assert_allclose(part.to_dense(), wanted, 1e-9, 1e-9)
+
+
+def test_parts_of_operators_whose_parameters_broadcast_and_in_functions():
+    kronecker = L.LinearOperatorKronecker([L.LinearOperatorDiag(np.ones([3, 1, 2])),
+                                           L.LinearOperatorDiag(np.arange(8.0).reshape(4, 2))])
+    assert kronecker.batch_shape == [3, 4]
+    np.testing.assert_array_equal(kronecker[2, 1:3].to_dense(), kronecker.to_dense()[2, 1:3])
+
+    @tf.function
+    def row(op, n):
+        return op[n].to_dense()
+    op = L.LinearOperatorLowRankUpdate(L.LinearOperatorDiag(np.ones([2, 3])), np.ones([3, 1]))
+    np.testing.assert_array_equal(row(op, tf.constant(1)), op.to_dense()[1])
+    with pytest.raises(IndexError, match="2 indices for a batch of 1 axis"):
+        op[0, 0]
+
+    class Twice(L.LinearOperator):
+        def _shape(self):
+            return tf.TensorShape([3, 2, 2])
+
+        def _matmul(self, x, adjoint=False, adjoint_arg=False):
+            return 2 * x
+    with pytest.raises(NotImplementedError, match="does not say which axes"):
+        Twice(tf.float32)[0]

@@ -206,3 +206,15 @@ def test_accumulators_go_without_the_garbage_collector() -> None:
         assert (seen(), tangent()) == (None, None)
     finally:
         gc.enable()
+
+
+def test_tangents_of_composite_values_are_like_them() -> None:
+    rows = tf.RaggedTensor.from_row_lengths(tf.constant([1.0, 2.0, 3.0]), [1, 2])
+    few = tf.SparseTensor([[0, 1]], [2.0], [2, 2])
+    with tf.autodiff.ForwardAccumulator([rows, few.values], [rows, tf.constant([5.0])]) as acc:
+        squares, more, other = rows * rows, few * 3.0, tf.RaggedTensor.from_row_lengths([1.0], [1])
+    by_rows, by_few = acc.jvp([squares, more])
+    assert isinstance(by_rows, tf.RaggedTensor) and by_rows.to_list() == [[2.0], [8.0, 18.0]]
+    assert isinstance(by_few, tf.SparseTensor) and by_few.values.numpy().tolist() == [15.0]
+    assert by_few.indices.numpy().tolist() == [[0, 1]] and acc.jvp(other) is None
+    assert acc.jvp(other, "zero").to_list() == [[0.0]]

@@ -23,6 +23,10 @@ _LOW_PRECISION = "weights of few bits are not part of tf.keras here: tf.quantiza
 _CLOUD = "processes are found by mpiexec or TF_CONFIG: TFConfigClusterResolver reads the latter."
 _V1_GRAPHS = "graphs of TensorFlow 1 are those of tf.compat.v1; a tf.function has its graph as concrete_function.graph."
 
+_EIGHT_BITS = "floats of 8 bits are float8_e4m3fn and float8_e5m2."
+_OLD_FORMAT = "tf.keras.saving has serialize_keras_object and deserialize_keras_object."
+_LEARNED = "tf.random.fixed_unigram_candidate_sampler takes the counts that a program has met."
+
 #: names, and beginnings of names that end with a dot, with their sentences
 _REFUSED: dict[str, str] = {
     "tf.mlir.": _MLIR, "tf.xla.": _XLA, "tf.lite.": _MLIR, "tf.tpu.": "there is no support of TPUs.",
@@ -112,6 +116,33 @@ _REFUSED: dict[str, str] = {
     "tf.nn.RNNCellDropoutWrapper": "cells of tf.keras.layers take dropout and recurrent_dropout.",
     "tf.nn.RNNCellResidualWrapper": "a cell of one's own adds its input: layers.RNN takes it.",
     "tf.autograph.trace": "print in a tf.function runs when it is traced.",
+    "tf.NoneTensorSpec": "None stands for itself in structures of tensors.",
+    "tf.TensorArraySpec": "functions take and give tensor arrays as they are.",
+    "tf.no_gradient": "tf.stop_gradient lets no gradient pass, tf.custom_gradient gives another.",
+    "tf.nondifferentiable_batch_function": "twofold serve joins requests to batches.",
+    "tf.data.experimental.dense_to_sparse_batch": "Dataset.ragged_batch keeps rows of several lengths apart.",
+    "tf.data.experimental.enable_debug_mode": "tf.config.run_functions_eagerly has functions run op by op.",
+    "tf.data.experimental.snapshot": "Dataset.cache keeps elements in a file, Dataset.save in a folder.",
+    "tf.data.experimental.to_variant": "there are no variant tensors: datasets pass through functions as they are.",
+    "tf.dtypes.experimental.float8_e4m3b11fnuz": _EIGHT_BITS, "tf.dtypes.experimental.float8_e4m3fnuz": _EIGHT_BITS,
+    "tf.dtypes.experimental.float8_e5m2fnuz": _EIGHT_BITS,
+    "tf.keras.Function": "tf.keras.Model computes outputs from inputs.",
+    "tf.keras.Operation": "tf.keras.layers.Layer is the class of what is called with symbolic tensors.",
+    "tf.keras.RematScope": "tf.keras.remat wraps a layer whose inner values are to be computed again.",
+    "tf.keras.backend.rnn": "tf.keras.layers.RNN runs a cell of one's own.",
+    "tf.keras.config.enable_unsafe_deserialization": "code in files is refused in any case.",
+    "tf.keras.dtype_policies.DTypePolicyMap": "each layer takes a dtype of its own.",
+    "tf.keras.export.ExportArchive": "Model.export writes a model, tf.saved_model.save any functions.",
+    "tf.keras.legacy.saving.": _OLD_FORMAT, "tf.keras.utils.legacy.": _OLD_FORMAT,
+    "tf.keras.ops.image.elastic_transform": "tf.keras.layers.RandomElasticTransform bends images.",
+    "tf.keras.utils.Config": "a dataclass or a dictionary holds settings.",
+    "tf.keras.utils.FeatureSpace": "layers of tf.keras prepare features: StringLookup, Normalization, Discretization.",
+    "tf.math.sobol_sample": "scipy.stats.qmc.Sobol(dim, scramble=False) makes such points; TensorFlow's begin with its "
+                            "second.",
+    "tf.nn.learned_unigram_candidate_sampler": _LEARNED, "tf.random.learned_unigram_candidate_sampler": _LEARNED,
+    "tf.test.experimental.sync_devices": "x.numpy() waits until x is computed.",
+    "tf.train.CheckpointView": "tf.train.load_checkpoint reads what a checkpoint holds.",
+    "tf.types.experimental.distributed.": "tf.distribute.DistributedValues is the class of values of replicas.",
     "tf.autograph.set_verbosity": "set_verbosity of twofold's logger: logging.getLogger('twofold').",
     "tf.keras.utils.bounding_boxes.": "boxes are tensors: tf.image.crop_and_resize and non_max_suppression take them.",
     "tf.image.generate_bounding_box_proposals": "tf.image.non_max_suppression chooses among boxes.",

@@ -11,8 +11,8 @@ functions, loops and tapes take and give operators; the rest is part of the spec
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ import twofold as tf
 from twofold._front.api import public_class, told
 from twofold.ir.type_spec import CompositeTensor, TypeSpec, register
 from twofold.module import Module
+
+from .slicing import axes_of, sliced
 
 __all__ = ["HINTS", "LinearOperator", "LinearOperatorSpec", "broadcast_shapes", "column", "conjugated",
            "matrix_operand", "operand", "require_hint", "turned"]
@@ -197,6 +199,17 @@ class LinearOperator(Module, CompositeTensor):
         self._dtype, self._parameters, self._said_square = tf.as_dtype(dtype), dict(parameters or {}), is_square
         self._is_non_singular, self._is_self_adjoint = is_non_singular, is_self_adjoint
         self._is_positive_definite = is_positive_definite
+
+    #: how many axes of its own, behind those of a batch, each parameter has that is a tensor; 0 for operators
+    _matrix_axes: ClassVar[Mapping[str, Any] | None] = None
+
+    @property
+    def _experimental_parameter_ndims_to_matrix_ndims(self) -> Mapping[str, Any]:
+        return axes_of(self, self._matrix_axes)
+
+    def __getitem__(self, slices: Any) -> Any:
+        """The operator of a part of the batch: indices are those of a tensor of the batch's shape."""
+        return sliced(self, slices)
 
     # -- what is known of it --------------------------------------------------------------------------------------
     @property

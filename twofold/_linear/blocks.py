@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import twofold as tf
 from twofold._front.api import public_class
@@ -61,6 +61,8 @@ class LinearOperatorKronecker(LinearOperator):
     >>> tf.linalg.LinearOperatorKronecker([scale, same]).matvec([1.0, 2.0, 3.0, 4.0]).numpy().tolist()
     [1.0, 2.0, 30.0, 40.0]
     """
+
+    _matrix_axes: ClassVar[Mapping[str, Any] | None] = {"operators": 0}
 
     def __init__(self, operators: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
                  is_positive_definite: bool | None = None, is_square: bool | None = None, name: str | None = None
@@ -348,6 +350,8 @@ class LinearOperatorBlockDiag(_Blocks):
     [2.0, 3.0, 2.0]
     """
 
+    _matrix_axes: ClassVar[Mapping[str, Any] | None] = {"operators": 0}
+
     def __init__(self, operators: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
                  is_positive_definite: bool | None = None, is_square: bool | None = True, name: str | None = None
                  ) -> None:
@@ -445,6 +449,8 @@ class LinearOperatorBlockLowerTriangular(_Blocks):
     >>> tf.linalg.LinearOperatorBlockLowerTriangular([[two], [one, two]]).to_dense().numpy().tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
+
+    _matrix_axes: ClassVar[Mapping[str, Any] | None] = {"operators": 0}
 
     def __init__(self, operators: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
                  is_positive_definite: bool | None = None, is_square: bool | None = None,

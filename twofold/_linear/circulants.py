@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,10 @@ class _Convolution(LinearOperator):
         super().__init__(
             input_output_dtype, None, is_non_singular, is_self_adjoint, is_positive_definite,
             require_hint(is_square, True, "A circulant operator is always square."), name, parameters)
+
+    @property
+    def _experimental_parameter_ndims_to_matrix_ndims(self) -> Mapping[str, Any]:
+        return {"spectrum": self._depth}
 
     @property
     def spectrum(self) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import twofold as tf
 from twofold._front.api import public_class
@@ -71,6 +71,8 @@ class LinearOperatorAdjoint(LinearOperator):
     >>> tf.linalg.LinearOperatorAdjoint(operator).to_dense().numpy().tolist()
     [[1.0, 3.0], [2.0, 4.0]]
     """
+
+    _matrix_axes: ClassVar[Mapping[str, Any] | None] = {"operator": 0}
 
     def __init__(self, operator: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
                  is_positive_definite: bool | None = None, is_square: bool | None = None, name: str | None = None
@@ -164,6 +166,8 @@ class LinearOperatorInversion(LinearOperator):
     [0.5, 0.25]
     """
 
+    _matrix_axes: ClassVar[Mapping[str, Any] | None] = {"operator": 0}
+
     def __init__(self, operator: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
                  is_positive_definite: bool | None = None, is_square: bool | None = None, name: str | None = None
                  ) -> None:
@@ -236,6 +240,8 @@ class LinearOperatorComposition(LinearOperator):
     >>> tf.linalg.LinearOperatorComposition([scale, swap]).matvec([1.0, 10.0]).numpy().tolist()
     [20.0, 3.0]
     """
+
+    _matrix_axes: ClassVar[Mapping[str, Any] | None] = {"operators": 0}
 
     def __init__(self, operators: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
                  is_positive_definite: bool | None = None, is_square: bool | None = None, name: str | None = None

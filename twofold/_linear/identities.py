@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -85,6 +86,8 @@ class LinearOperatorIdentity(LinearOperator):
     >>> tf.linalg.LinearOperatorIdentity(2).to_dense().numpy().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+
+    _matrix_axes: ClassVar[Mapping[str, Any] | None] = {}
 
     def __init__(self, num_rows: Any, batch_shape: Any = None, dtype: Any = None, is_non_singular: bool | None = True,
                  is_self_adjoint: bool | None = True, is_positive_definite: bool | None = True,
@@ -183,6 +186,8 @@ class LinearOperatorScaledIdentity(LinearOperator):
     >>> operator.matvec([1.0, 2.0]).numpy().tolist(), operator.determinant().numpy().item()
     ([3.0, 6.0], 9.0)
     """
+
+    _matrix_axes: ClassVar[Mapping[str, Any] | None] = {"multiplier": 0}
 
     def __init__(self, num_rows: Any, multiplier: Any, is_non_singular: bool | None = None,
                  is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
@@ -300,6 +305,8 @@ class LinearOperatorZeros(LinearOperator):
     >>> tf.linalg.LinearOperatorZeros(2).matvec([1.0, 2.0]).numpy().tolist()
     [0.0, 0.0]
     """
+
+    _matrix_axes: ClassVar[Mapping[str, Any] | None] = {}
 
     def __init__(self, num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = None,
                  is_non_singular: bool | None = False, is_self_adjoint: bool | None = True,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import twofold as tf
 from twofold._front.api import public_class
@@ -29,6 +30,8 @@ class LinearOperatorFullMatrix(LinearOperator):
     >>> operator.matvec([1.0, 1.0]).numpy().tolist()
     [3.0, 7.0]
     """
+
+    _matrix_axes: ClassVar[Mapping[str, Any] | None] = {"matrix": 2}
 
     def __init__(self, matrix: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
                  is_positive_definite: bool | None = None, is_square: bool | None = None,
@@ -73,6 +76,8 @@ class LinearOperatorDiag(LinearOperator):
     >>> operator.determinant().numpy().item(), operator.inverse().to_dense().numpy().tolist()
     (-2.0, [[1.0, 0.0], [0.0, -0.5]])
     """
+
+    _matrix_axes: ClassVar[Mapping[str, Any] | None] = {"diag": 1}
 
     def __init__(self, diag: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
                  is_positive_definite: bool | None = None, is_square: bool | None = None,
@@ -178,6 +183,8 @@ class LinearOperatorLowerTriangular(LinearOperator):
     ([[2.0, 0.0], [1.0, 4.0]], [1.0, 1.0])
     """
 
+    _matrix_axes: ClassVar[Mapping[str, Any] | None] = {"tril": 2}
+
     def __init__(self, tril: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
                  is_positive_definite: bool | None = None, is_square: bool | None = None,
                  name: str | None = "LinearOperatorLowerTriangular") -> None:
@@ -252,6 +259,8 @@ class LinearOperatorHouseholder(LinearOperator):
     >>> tf.linalg.LinearOperatorHouseholder([0.0, 3.0]).matvec([1.0, 2.0]).numpy().tolist()
     [1.0, -2.0]
     """
+
+    _matrix_axes: ClassVar[Mapping[str, Any] | None] = {"reflection_axis": 1}
 
     def __init__(self, reflection_axis: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
                  is_positive_definite: bool | None = None, is_square: bool | None = None,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +31,8 @@ class LinearOperatorPermutation(LinearOperator):
     >>> tf.linalg.LinearOperatorPermutation([1, 2, 0]).matvec([10.0, 20.0, 30.0]).numpy().tolist()
     [20.0, 30.0, 10.0]
     """
+
+    _matrix_axes: ClassVar[Mapping[str, Any] | None] = {"perm": 1}
 
     def __init__(self, perm: Any, dtype: Any = tf.float32, is_non_singular: bool | None = None,
                  is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
@@ -108,6 +111,8 @@ class LinearOperatorToeplitz(LinearOperator):
     >>> tf.linalg.LinearOperatorToeplitz([1.0, 2.0, 3.0], [1.0, 4.0, 5.0]).to_dense().numpy().tolist()
     [[1.0, 4.0, 5.0], [2.0, 1.0, 4.0], [3.0, 2.0, 1.0]]
     """
+
+    _matrix_axes: ClassVar[Mapping[str, Any] | None] = {"col": 1, "row": 1}
 
     def __init__(self, col: Any, row: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
                  is_positive_definite: bool | None = None, is_square: bool | None = None,
@@ -222,6 +227,10 @@ class LinearOperatorTridiag(LinearOperator):
         super().__init__(
             first.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite,
             require_hint(is_square, True, "Only square tridiagonal operators currently supported."), name, parameters)
+
+    @property
+    def _experimental_parameter_ndims_to_matrix_ndims(self) -> Mapping[str, Any]:
+        return {"diagonals": 1 if self._format == "sequence" else 2}
 
     @property
     def diagonals(self) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import twofold as tf
 from twofold._front.api import public_class
@@ -39,6 +40,8 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     >>> operator.to_dense().numpy().tolist(), operator.determinant().numpy().item()
     ([[2.0, 1.0], [1.0, 2.0]], 3.0)
     """
+
+    _matrix_axes: ClassVar[Mapping[str, Any] | None] = {"base_operator": 0, "u": 2, "diag_update": 1, "v": 2}
 
     def __init__(self, base_operator: Any, u: Any, diag_update: Any = None, v: Any = None,
                  is_diag_update_positive: bool | None = None, is_non_singular: bool | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import enum
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -34,14 +35,14 @@ from .options import (
     ThreadingOptions,
 )
 
-__all__ = ["AUTOTUNE", "AutoShardPolicy", "AutotuneOptions", "Counter", "CsvDataset", "DatasetInitializer",
-           "DistributeOptions", "ExternalStatePolicy", "INFINITE_CARDINALITY", "OptimizationOptions", "Optional",
-           "RandomDataset", "Reducer", "SHARD_HINT",
-           "ThreadingOptions", "UNKNOWN_CARDINALITY", "assert_cardinality", "at",
-           "bucket_by_sequence_length", "cardinality", "choose_from_datasets", "copy_to_device",
-           "dense_to_ragged_batch", "enumerate_dataset", "from_list", "get_next_as_optional", "get_single_element",
-           "get_structure", "group_by_reducer", "group_by_window", "ignore_errors", "index_table_from_dataset",
-           "load", "make_csv_dataset", "map_and_batch", "pad_to_cardinality", "parallel_interleave",
+__all__ = ["AUTOTUNE", "AutoShardPolicy", "AutotuneAlgorithm", "AutotuneOptions", "Counter", "CsvDataset",
+           "DatasetInitializer", "DistributeOptions", "ExternalStatePolicy", "INFINITE_CARDINALITY",
+           "OptimizationOptions", "Optional", "RandomDataset", "Reducer", "SHARD_HINT", "ThreadingOptions",
+           "UNKNOWN_CARDINALITY", "assert_cardinality", "at", "bucket_by_sequence_length", "cardinality",
+           "choose_from_datasets", "copy_to_device", "dense_to_ragged_batch", "enumerate_dataset", "from_list",
+           "get_next_as_optional", "get_single_element", "get_structure", "group_by_reducer", "group_by_window",
+           "ignore_errors", "index_table_from_dataset", "load", "make_batched_features_dataset", "make_csv_dataset",
+           "map_and_batch", "pad_to_cardinality", "parallel_interleave", "parse_example_dataset",
            "prefetch_to_device", "rejection_resample", "sample_from_datasets", "save", "scan", "shuffle_and_repeat",
            "table_from_dataset", "take_while", "unbatch", "unique"]
 
@@ -318,6 +319,98 @@ def dense_to_ragged_batch(batch_size: Any, drop_remainder: bool = False,
                           row_splits_dtype: Any = tf.int64) -> Callable[[Any], Any]:
     """For `Dataset.apply`: `Dataset.ragged_batch` with the same arguments."""
     return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
+
+
+class AutotuneAlgorithm(enum.Enum):
+    """How AUTOTUNE looks for numbers; TensorFlow's names, accepted by options without effect.
+
+    >>> import twofold as tf
+    >>> options = tf.data.Options()
+    >>> options.autotune.autotune_algorithm = tf.data.experimental.AutotuneAlgorithm.HILL_CLIMB
+    """
+
+    DEFAULT = 0
+    HILL_CLIMB = 1
+    GRADIENT_DESCENT = 2
+    MAX_PARALLELISM = 3
+    STAGE_BASED = 4
+
+
+@engine.public
+def parse_example_dataset(features: Any, num_parallel_calls: Any = 1,
+                          deterministic: bool | None = None) -> Callable[[Any], Any]:
+    """For `Dataset.apply`: batches of serialised examples become dictionaries of their features.
+
+    Args:
+        features: see `tf.io.parse_example`.
+        num_parallel_calls, deterministic: see `Dataset.map`.
+
+    >>> import twofold as tf
+    >>> feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[3]))
+    >>> record = tf.train.Example(features=tf.train.Features(feature={"n": feature})).SerializeToString()
+    >>> parse = tf.data.experimental.parse_example_dataset({"n": tf.io.FixedLenFeature([], tf.int64)})
+    >>> [batch["n"].numpy().tolist() for batch in tf.data.Dataset.from_tensors([record, record]).apply(parse)]
+    [[3, 3]]
+    """
+    return lambda dataset: dataset.map(lambda records: tf.io.parse_example(records, features), num_parallel_calls,
+                                       deterministic)
+
+
+@engine.public
+def make_batched_features_dataset(file_pattern: Any, batch_size: int, features: Any, reader: Any = None,
+                                  label_key: str | None = None, reader_args: Sequence[Any] | None = None,
+                                  num_epochs: int | None = None, shuffle: bool = True,
+                                  shuffle_buffer_size: int = 10000, shuffle_seed: int | None = None,
+                                  prefetch_buffer_size: int | None = None, reader_num_threads: int | None = None,
+                                  parser_num_threads: int | None = None, sloppy_ordering: bool = False,
+                                  drop_final_batch: bool = False) -> Any:
+    """Batches of features of the examples in files.
+
+    Args:
+        file_pattern: names of files, or glob patterns.
+        batch_size: how many examples are in a batch.
+        features: see `tf.io.parse_example`.
+        reader: makes a dataset of a file's records; `tf.data.TFRecordDataset` by default.
+        label_key: the feature that is the label: elements are pairs then.
+        reader_args: what `reader` gets after the name.
+        num_epochs: how often the files are gone through; for ever by default.
+        shuffle: whether files and examples are put in another order.
+        shuffle_buffer_size, shuffle_seed: see `Dataset.shuffle`.
+        prefetch_buffer_size: see `Dataset.prefetch`.
+        reader_num_threads: how many files are read side by side.
+        parser_num_threads: how many batches are parsed side by side.
+        sloppy_ordering: whether the order may depend on which file is read first.
+        drop_final_batch: whether a last batch that is smaller is left out.
+
+    >>> import os, tempfile
+    >>> import twofold as tf
+    >>> feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[3]))
+    >>> record = tf.train.Example(features=tf.train.Features(feature={"n": feature})).SerializeToString()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with tf.io.TFRecordWriter(os.path.join(folder, "a")) as writer:
+    ...         writer.write(record)
+    ...     dataset = tf.data.experimental.make_batched_features_dataset(
+    ...         folder + "/*", 2, {"n": tf.io.FixedLenFeature([], tf.int64)}, num_epochs=2)
+    ...     [batch["n"].numpy().tolist() for batch in dataset]
+    [[3, 3]]
+    """
+    reader = tf.data.TFRecordDataset if reader is None else reader
+    files = tf.data.Dataset.list_files(file_pattern, shuffle, shuffle_seed)
+    records = files.interleave(lambda name: reader(name, *(reader_args or ())), reader_num_threads or 1,
+                               num_parallel_calls=reader_num_threads,
+                               deterministic=None if reader_num_threads is None else not sloppy_ordering)
+    if shuffle:
+        records = records.shuffle(shuffle_buffer_size, shuffle_seed)
+    if num_epochs != 1:
+        records = records.repeat(num_epochs)
+    batches = records.batch(batch_size, drop_final_batch or num_epochs is None).apply(
+        parse_example_dataset(features, parser_num_threads or 2))
+    if label_key is not None:
+        if label_key not in features:
+            raise ValueError(f"The `label_key` provided ({label_key!r}) must be one of the features: "
+                             f"{sorted(features)}.")
+        batches = batches.map(lambda made: (made, made.pop(label_key)))
+    return batches.prefetch(tf.data.AUTOTUNE if prefetch_buffer_size is None else prefetch_buffer_size)
 
 
 @engine.public

@@ -9,7 +9,7 @@ from twofold._front.namespace import publish
 
 from . import cluster_resolver, experimental
 from ._context import get_replica_context, get_strategy, has_strategy, in_cross_replica_context
-from ._datasets import DistributedDataset, DistributedIterator, InputContext, InputOptions
+from ._datasets import DistributedDataset, DistributedIterator, InputContext, InputOptions, InputReplicationMode
 from ._replica import ReplicaContext
 from ._strategy import (
     MirroredStrategy,
@@ -31,7 +31,7 @@ from ._values import (
 from .experimental import ParameterServerStrategy, TPUStrategy
 
 __all__ = ["CrossDeviceOps", "DistributedDataset", "DistributedIterator", "DistributedValues",
-           "HierarchicalCopyAllReduce", "InputContext", "InputOptions", "MirroredStrategy",
+           "HierarchicalCopyAllReduce", "InputContext", "InputOptions", "InputReplicationMode", "MirroredStrategy",
            "MultiWorkerMirroredStrategy", "NcclAllReduce", "OneDeviceStrategy", "ParameterServerStrategy", "ReduceOp",
            "ReductionToOneDevice", "ReplicaContext", "RunOptions", "Strategy", "StrategyExtended", "TPUStrategy",
            "cluster_resolver", "experimental", "experimental_set_strategy", "get_replica_context", "get_strategy",

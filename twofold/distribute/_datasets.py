@@ -7,6 +7,7 @@ all processes together then, too, and who comes to the end first goes on with ba
 
 from __future__ import annotations
 
+import enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from ._values import PerReplica
 if TYPE_CHECKING:
     from ._transport import Group
 
-__all__ = ["InputContext", "InputOptions"]
+__all__ = ["InputContext", "InputOptions", "InputReplicationMode"]
 
 
 class InputContext:
@@ -61,6 +62,19 @@ class InputContext:
     def __repr__(self) -> str:
         return f"tf.distribute.InputContext(input pipeline id {self.input_pipeline_id}, total: " \
                f"{self.num_input_pipelines})"
+
+
+class InputReplicationMode(enum.Enum):
+    """Whether an input function is called for each process or each replica; it is called for each process here.
+
+    >>> import twofold as tf
+    >>> mode = tf.distribute.InputReplicationMode.PER_WORKER
+    >>> tf.distribute.InputOptions(experimental_replication_mode=mode).experimental_replication_mode.value
+    'PER_WORKER'
+    """
+
+    PER_WORKER = "PER_WORKER"
+    PER_REPLICA = "PER_REPLICA"
 
 
 class InputOptions:

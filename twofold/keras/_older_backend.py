@@ -567,3 +567,76 @@ def pool3d(x: Any, pool_size: Any, strides: Any = (1, 1, 1), padding: str = "val
 
 
 _registry.provide("older_backend", OLDER)
+
+
+@_older
+def conv2d_transpose(x: Any, kernel: Any, output_shape: Any, strides: Any = (1, 1), padding: str = "valid",
+                     data_format: str | None = None, dilation_rate: Any = (1, 1)) -> Any:
+    """`tf.nn.conv2d_transpose`, or `tf.nn.atrous_conv2d_transpose` with dilations."""
+    first = (data_format or tf.keras.backend.image_data_format()) == "channels_first"
+    x, size = tf.convert_to_tensor(x), list(output_shape)
+    if first:
+        x, size = tf.transpose(x, [0, 2, 3, 1]), [size[0], size[2], size[3], size[1]]
+    size = tf.stack([tf.shape(x)[0] if size[0] is None else size[0], *size[1:]])
+    if tuple(dilation_rate) == (1, 1):
+        made = tf.nn.conv2d_transpose(x, kernel, size, list(strides), padding.upper())
+    else:
+        if dilation_rate[0] != dilation_rate[1]:
+            raise ValueError("Expected the 2 dimensions of the `dilation_rate` argument to be equal to each other. "
+                             f"Received: dilation_rate={dilation_rate}")
+        made = tf.nn.atrous_conv2d_transpose(x, kernel, size, dilation_rate[0], padding.upper())
+    return tf.transpose(made, [0, 3, 1, 2]) if first else made
+
+
+@_older
+def binary_focal_crossentropy(target: Any, output: Any, apply_class_balancing: bool = False, alpha: float = 0.25,
+                              gamma: float = 2.0, from_logits: bool = False) -> Any:
+    """The binary cross entropy, less of what is right already."""
+    said = tf.sigmoid(output) if from_logits else output
+    right = target * said + (1 - target) * (1 - said)
+    loss = tf.pow(1.0 - right, gamma) * OLDER["binary_crossentropy"](target, output, from_logits)
+    return (target * alpha + (1 - target) * (1 - alpha)) * loss if apply_class_balancing else loss
+
+
+@_older
+def categorical_focal_crossentropy(target: Any, output: Any, alpha: float = 0.25, gamma: float = 2.0,
+                                   from_logits: bool = False, axis: int = -1) -> Any:
+    """The categorical cross entropy, less of what is right already."""
+    target, output = tf.convert_to_tensor(target), tf.convert_to_tensor(output)
+    said = tf.nn.softmax(output, axis) if from_logits else output
+    said /= tf.reduce_sum(said, axis, keepdims=True)
+    least = tf.keras.backend.epsilon()
+    said = tf.clip_by_value(said, least, 1.0 - least)
+    return tf.reduce_sum(alpha * tf.pow(1.0 - said, gamma) * -target * tf.math.log(said), axis)
+
+
+@_older
+def ctc_label_dense_to_sparse(labels: Any, label_lengths: Any) -> Any:
+    """Labels in rows as a sparse tensor of those within the rows' lengths."""
+    labels = tf.convert_to_tensor(labels)
+    there = tf.sequence_mask(label_lengths, tf.shape(labels)[1])
+    places = tf.where(there)
+    return tf.SparseTensor(places, tf.gather_nd(labels, places), tf.shape(labels, tf.int64))
+
+
+@_older
+def ctc_batch_cost(y_true: Any, y_pred: Any, input_length: Any, label_length: Any) -> Any:
+    """The CTC loss of probabilities, of which the last class is the blank."""
+    lengths, counts = (tf.cast(tf.squeeze(n, -1), tf.int32) for n in (input_length, label_length))
+    labels = ctc_label_dense_to_sparse(tf.cast(y_true, tf.int32), counts)
+    logits = tf.math.log(tf.transpose(y_pred, [1, 0, 2]) + tf.keras.backend.epsilon())
+    loss = tf.nn.ctc_loss(labels, logits, None, lengths, blank_index=-1)
+    return tf.expand_dims(loss, 1)
+
+
+@_older
+def ctc_decode(y_pred: Any, input_length: Any, greedy: bool = True, beam_width: int = 100, top_paths: int = 1) -> Any:
+    """Labels out of probabilities, with -1 behind them, and how likely they are."""
+    logits = tf.math.log(tf.transpose(y_pred, [1, 0, 2]) + tf.keras.backend.epsilon())
+    lengths = tf.cast(input_length, tf.int32)
+    if greedy:
+        decoded, likely = tf.nn.ctc_greedy_decoder(logits, lengths)
+    else:
+        decoded, likely = tf.nn.ctc_beam_search_decoder(logits, lengths, beam_width, top_paths)
+    shape = tf.cast(tf.shape(y_pred)[:2], tf.int64)
+    return [tf.sparse.to_dense(tf.SparseTensor(st.indices, st.values, shape), -1) for st in decoded], likely

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import twofold as tf
 from twofold._front.api import one_int, public
 
-__all__ = ["epsilon", "floatx", "image_data_format", "limited", "max_epochs", "max_steps_per_epoch", "set_epsilon",
+__all__ = ["disable_interactive_logging", "enable_interactive_logging", "epsilon", "floatx", "image_data_format",
+           "is_interactive_logging_enabled", "limited", "max_epochs", "max_steps_per_epoch", "set_epsilon",
            "set_floatx", "set_image_data_format", "set_max_epochs", "set_max_steps_per_epoch"]
 
 Asked = TypeVar("Asked", bound=int | None)
@@ -140,6 +141,33 @@ def set_max_steps_per_epoch(max_steps_per_epoch: int | None) -> None:
     >>> tf.keras.config.set_max_steps_per_epoch(None)
     """
     _settings["max_steps_per_epoch"] = _limit(max_steps_per_epoch, "max_steps_per_epoch")
+
+
+_interactive = [True]  # whether progress is drawn, and not logged
+
+
+@public
+def enable_interactive_logging() -> None:
+    """Draw progress on standard output, as is done from the beginning.
+
+    >>> import twofold as tf
+    >>> tf.keras.config.enable_interactive_logging()
+    >>> tf.keras.config.is_interactive_logging_enabled()
+    True
+    """
+    _interactive[:] = [True]
+
+
+@public
+def disable_interactive_logging() -> None:
+    """Tell of progress by a line an epoch in Python's logging, under "twofold", and draw nothing."""
+    _interactive[:] = [False]
+
+
+@public
+def is_interactive_logging_enabled() -> bool:
+    """Whether progress is drawn on standard output, and not logged."""
+    return _interactive[0]
 
 
 def _limit(value: Any, name: str) -> int | None:

@@ -7,9 +7,12 @@ from twofold._front.api import public
 from twofold._front.namespace import publish
 
 from ._settings import (
+    disable_interactive_logging,
+    enable_interactive_logging,
     epsilon,
     floatx,
     image_data_format,
+    is_interactive_logging_enabled,
     max_epochs,
     max_steps_per_epoch,
     set_epsilon,
@@ -20,9 +23,10 @@ from ._settings import (
 )
 from .dtype_policies import dtype_policy, set_dtype_policy
 
-__all__ = ["backend", "disable_flash_attention", "disable_traceback_filtering", "dtype_policy",
-           "enable_flash_attention", "enable_traceback_filtering", "epsilon", "floatx", "image_data_format",
-           "is_flash_attention_enabled", "is_traceback_filtering_enabled", "max_epochs", "max_steps_per_epoch",
+__all__ = ["backend", "disable_flash_attention", "disable_interactive_logging", "disable_traceback_filtering",
+           "dtype_policy", "enable_flash_attention", "enable_interactive_logging", "enable_traceback_filtering",
+           "epsilon", "floatx", "image_data_format", "is_flash_attention_enabled", "is_interactive_logging_enabled",
+           "is_traceback_filtering_enabled", "max_epochs", "max_steps_per_epoch",
            "set_dtype_policy", "set_epsilon", "set_floatx", "set_image_data_format", "set_max_epochs",
            "set_max_steps_per_epoch"]
 

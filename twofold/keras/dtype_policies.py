@@ -14,7 +14,7 @@ from twofold._front.namespace import publish
 from ._settings import floatx
 from .configs import config_of
 
-__all__ = ["DTypePolicy", "deserialize", "dtype_policy", "get", "serialize", "set_dtype_policy"]
+__all__ = ["DTypePolicy", "FloatDTypePolicy", "deserialize", "dtype_policy", "get", "serialize", "set_dtype_policy"]
 
 _MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}
 
@@ -92,6 +92,9 @@ class DTypePolicy:
 
 _known: dict[str, DTypePolicy] = {}
 _global: list[DTypePolicy] = []
+
+
+FloatDTypePolicy = DTypePolicy  # an older name
 
 
 @public

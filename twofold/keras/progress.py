@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import sys
@@ -11,7 +12,18 @@ from typing import Any
 
 from twofold._front.api import listed
 
-__all__ = ["Progbar"]
+from ._settings import is_interactive_logging_enabled
+
+__all__ = ["Progbar", "tell"]
+
+
+def tell(text: str) -> None:
+    """Write a line on standard output, or to the log where interactive logging is off."""
+    if is_interactive_logging_enabled():
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    else:
+        logging.getLogger("twofold").info(text)
 
 
 class Progbar:
@@ -77,6 +89,10 @@ class Progbar:
 
     def _draw(self, current: int, now: float, finalize: bool) -> None:
         line = self._line(current, now, finalize)
+        if not is_interactive_logging_enabled():
+            if finalize:
+                logging.getLogger("twofold").info(line)
+            return
         if self._live and self.verbose == 1:
             line = "\r" + line + " " * max(0, self._shown - len(line) + 1)
             self._shown = len(line)

@@ -14,6 +14,7 @@ import numpy as np
 from twofold._front.api import listed, public
 
 from .keras_tensor import KerasTensor
+from .progress import tell
 
 __all__ = ["model_to_dot", "plot_model", "print_summary"]
 
@@ -34,7 +35,7 @@ def print_summary(model: Any, line_length: int | None = None, print_fn: Callable
         line_length = max(_WIDTH, min(most, shutil.get_terminal_size().columns))
     text = _summary_text(model, line_length or _WIDTH, expand_nested, show_trainable, layer_range, connected)
     if print_fn is None:
-        sys.stdout.write(text)
+        tell(text.removesuffix("\n"))
     else:
         print_fn(text)
 

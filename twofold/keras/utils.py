@@ -13,6 +13,7 @@ import twofold as tf
 from twofold._front.api import as_numpy, describe, one_int, public
 from twofold._front.namespace import publish
 
+from ._settings import disable_interactive_logging, enable_interactive_logging, is_interactive_logging_enabled
 from .backend import clear_session, is_keras_tensor, standardize_dtype
 from .data_adapter import pack_x_y_sample_weight, unpack_x_y_sample_weight
 from .files import get_file
@@ -34,12 +35,45 @@ from .serialization import (
 from .summary import model_to_dot, plot_model
 
 __all__ = ["CustomObjectScope", "Progbar", "PyDataset", "Sequence", "array_to_img", "audio_dataset_from_directory",
-           "clear_session", "custom_object_scope", "deserialize_keras_object", "get_custom_objects", "get_file",
-           "get_registered_name", "get_registered_object", "image_dataset_from_directory", "img_to_array",
-           "is_keras_tensor", "load_img", "model_to_dot", "normalize", "pack_x_y_sample_weight", "pad_sequences",
-           "plot_model", "register_keras_serializable", "save_img", "serialize_keras_object", "set_random_seed",
-           "split_dataset", "standardize_dtype", "text_dataset_from_directory", "timeseries_dataset_from_array",
-           "to_categorical", "unpack_x_y_sample_weight"]
+           "clear_session", "custom_object_scope", "deserialize_keras_object", "disable_interactive_logging",
+           "enable_interactive_logging", "get_custom_objects", "get_file", "get_registered_name",
+           "get_registered_object", "get_source_inputs", "image_dataset_from_directory", "img_to_array",
+           "is_interactive_logging_enabled", "is_keras_tensor", "load_img", "model_to_dot", "normalize",
+           "pack_x_y_sample_weight", "pad_sequences", "plot_model", "register_keras_serializable", "save_img",
+           "serialize_keras_object", "set_random_seed", "split_dataset", "standardize_dtype",
+           "text_dataset_from_directory", "timeseries_dataset_from_array", "to_categorical",
+           "unpack_x_y_sample_weight"]
+
+
+@public
+def get_source_inputs(tensor: Any) -> Any:
+    """The inputs of a functional model that a symbolic tensor is computed from.
+
+    Args:
+        tensor: a `tf.keras.KerasTensor`.
+    Returns:
+        A list of them, each once; other values as they are.
+
+    >>> import twofold as tf
+    >>> x, y = tf.keras.Input((2,)), tf.keras.Input((2,))
+    >>> [t is x for t in tf.keras.utils.get_source_inputs(tf.keras.layers.Dense(1)(x) + x)]
+    [True]
+    """
+    if getattr(tensor, "_keras_history", None) is None:
+        return tensor
+    inputs: list[Any] = []
+    waiting, seen = [tensor], set()
+    while waiting:
+        top = waiting.pop()
+        if id(top) in seen:
+            continue
+        seen.add(id(top))
+        before = top._node.inputs
+        if before:
+            waiting += reversed(before)
+        else:
+            inputs.append(top)
+    return inputs
 
 
 @public

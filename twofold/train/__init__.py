@@ -22,12 +22,13 @@ from .example import (
 from .files import latest_checkpoint, list_variables, load_checkpoint, load_variable
 from .manager import CheckpointManager, checkpoints_iterator
 from .state import CheckpointState, get_checkpoint_state
+from .views import TrackableView
 
 __all__ = [
     "BytesList", "Checkpoint", "CheckpointManager", "CheckpointOptions", "CheckpointState", "ClusterSpec",
     "Coordinator", "Example", "Feature", "FeatureList", "FeatureLists", "Features", "FloatList", "Int64List",
     "SequenceExample", "checkpoints_iterator", "get_checkpoint_state", "latest_checkpoint", "list_variables",
-    "load_checkpoint", "load_variable",
+    "load_checkpoint", "load_variable", "TrackableView",
 ]
 
 _FROM_V1 = frozenset({

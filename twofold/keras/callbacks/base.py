@@ -9,7 +9,7 @@ from typing import Any
 from twofold._front import replica
 
 from ..distribution import is_chief
-from ..progress import Progbar
+from ..progress import Progbar, tell
 
 __all__ = ["Callback", "CallbackList", "History", "LambdaCallback", "ProgbarLogger"]
 
@@ -275,8 +275,7 @@ class ProgbarLogger(Callback):
         """Show the number of the epoch, and begin a bar."""
         self._begin()
         if self._verbose and self._epochs > 1:
-            import sys
-            sys.stdout.write(f"Epoch {epoch + 1}/{self._epochs}\n")
+            tell(f"Epoch {epoch + 1}/{self._epochs}")
 
     def _begin(self) -> None:
         self._bar, self._seen, self._started = None, 0, time.perf_counter()

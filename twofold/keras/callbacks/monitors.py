@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..progress import tell
 from .base import Callback
 
 __all__ = ["EarlyStopping", "LearningRateScheduler", "Monitor", "ReduceLROnPlateau", "TerminateOnNaN"]
 
 _RISING = ("acc", "auc", "precision", "recall", "fmeasure", "iou", "f1", "r2")
-
-
-def tell(text: str) -> None:
-    """Print a line."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 class Monitor(Callback):
