@@ -284,8 +284,8 @@ from .version import __version__
 
 #: sub-packages that are imported when they are first asked for, so that `import twofold` stays quick
 _ON_FIRST_USE = frozenset({"array_api", "audio", "compat", "contrib", "data", "distribute", "experimental", "export",
-                           "image", "io", "keras", "lookup", "losses", "profiler", "quantization", "ragged", "raw_ops",
-                           "saved_model", "sets", "sparse", "strings", "summary", "train"})
+                           "feature_column", "image", "io", "keras", "lookup", "losses", "profiler", "quantization",
+                           "ragged", "raw_ops", "saved_model", "sets", "sparse", "strings", "summary", "train"})
 #: classes of values that are made of tensors, likewise
 _COMPOSITES = {"RaggedTensor": ("ragged", "_ragged.ragged_tensor"), "RaggedTensorSpec": (
     "ragged", "_ragged.ragged_tensor"), "SparseTensor": ("sparse", "_sparse.sparse_tensor"), "SparseTensorSpec": (
@@ -314,6 +314,7 @@ if _TYPE_CHECKING:
     from . import distribute as distribute
     from . import experimental as experimental
     from . import export as export
+    from . import feature_column as feature_column
     from . import image as image
     from . import io as io
     from . import keras as keras

@@ -147,8 +147,6 @@ _REFUSED: dict[str, str] = {
     "tf.keras.utils.bounding_boxes.": "boxes are tensors: tf.image.crop_and_resize and non_max_suppression take them.",
     "tf.image.generate_bounding_box_proposals": "tf.image.non_max_suppression chooses among boxes.",
     "tf.queue.": "tf.data pipelines take the place of queues: Dataset.prefetch, shuffle and padded_batch.",
-    "tf.feature_column.": "layers of tf.keras prepare features: Hashing, StringLookup, IntegerLookup, "
-                          "CategoryEncoding, Discretization, HashedCrossing, Embedding and Normalization.",
 }
 
 

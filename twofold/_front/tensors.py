@@ -148,7 +148,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     del partial
     try:
         return tensor.numpy() if isinstance(tensor, Tensor) else None
-    except SymbolicValueError:
+    except (SymbolicValueError, TypeError):  # a tensor of a trace, or of a graph of `tf.compat.v1`
         return None
 
 

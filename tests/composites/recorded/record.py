@@ -59,6 +59,48 @@ def lookup(**settings):
 def integers(**settings):
     return layers.IntegerLookup(vocabulary=[1, 2], **settings)
 """,
+    "columns": """
+import os, tempfile
+column, v1 = tf.feature_column, tf.compat.v1.feature_column
+features = {
+    "a": tf.constant([[0.5], [-1.0], [3.0]]), "c": tf.constant([[1, -1], [2, 7], [3, 3]]),
+    "s": tf.constant([["x", "y"], ["q", "x"], ["", ""]]), "w": tf.constant([[0.5, 2.0], [1.0, 0.25], [3.0, 4.0]]),
+    "sp": tf.SparseTensor([[0, 0], [0, 1], [2, 0]], ["x", "z", "y"], [3, 2]), "r": tf.constant([1, 2, 3]),
+    "spw": tf.SparseTensor([[0, 0], [0, 1], [2, 0]], [1.0, 2.0, -1.0], [3, 2])}
+folder = tempfile.TemporaryDirectory()
+with open(os.path.join(folder.name, "words"), "w") as file:
+    file.write("y\\nx\\nz\\n")
+number = column.numeric_column("a")
+buckets = column.bucketized_column(number, [0.0, 1.0])
+identity = column.categorical_column_with_identity("c", 5, 0)
+hashed = column.categorical_column_with_hash_bucket("s", 10)
+hashed_numbers = column.categorical_column_with_hash_bucket("c", 10, tf.int64)
+words = column.categorical_column_with_vocabulary_list("s", ["x", "y"])
+unknown = column.categorical_column_with_vocabulary_list("sp", ["x", "y"], num_oov_buckets=2)
+numbers = column.categorical_column_with_vocabulary_list("c", [3, 7], default_value=1)
+lines = column.categorical_column_with_vocabulary_file("s", file.name)
+some_lines = column.categorical_column_with_vocabulary_file("sp", file.name, 2, num_oov_buckets=1)
+weighted = column.weighted_categorical_column(unknown, "spw")
+cross = column.crossed_column(["s", "c"], 100)
+keyed = column.crossed_column([buckets, "s", identity], 50, hash_key=7)
+nested = column.crossed_column([cross, unknown], 20)
+sequence = column.sequence_categorical_column_with_identity("c", 4)
+
+def rising(shape, dtype=None, **options):
+    return tf.reshape(tf.range(float(shape[0] * shape[1])), shape)
+
+def given(*columns):
+    return v1.input_layer(features, columns)
+
+def counted(categorical):
+    return given(column.indicator_column(categorical))
+
+def embedded(categorical, combiner="mean", **options):
+    return given(column.embedding_column(categorical, 2, combiner, rising, **options))
+
+def linear(*columns):
+    return v1.linear_model(features, columns, units=2)
+""",
 }
 
 

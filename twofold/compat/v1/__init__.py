@@ -112,7 +112,8 @@ initialize_local_variables = local_variables_initializer
 log = _tf.math.log
 
 #: loaded when they are first asked for
-_MODULES = frozenset({"app", "data", "flags", "gfile", "image", "logging", "metrics", "nn", "random", "summary"})
+_MODULES = frozenset({"app", "data", "feature_column", "flags", "gfile", "image", "logging", "metrics", "nn", "random",
+                      "summary"})
 
 
 @_public
