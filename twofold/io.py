@@ -39,15 +39,17 @@ from ._formats.tensor_proto import parse_tensor, serialize_tensor
 from ._front import iteration as engine
 from ._front.api import public
 from ._front.hosted import hosted
+from ._sparse.serialized import deserialize_many_sparse, serialize_many_sparse, serialize_sparse
 
 __all__ = [
     "FixedLenFeature", "FixedLenSequenceFeature", "RaggedFeature", "SparseFeature", "TFRecordOptions",
     "VarLenFeature", "TFRecordWriter", "decode_and_crop_jpeg",
     "decode_base64", "decode_bmp", "decode_compressed", "decode_csv", "decode_gif", "decode_image", "decode_jpeg",
-    "decode_json_example", "decode_png", "decode_raw", "decode_webp", "encode_base64", "encode_jpeg", "encode_png",
-    "extract_jpeg_shape", "gfile", "is_jpeg", "match_filenames_once", "matching_files", "parse_example",
+    "decode_json_example", "decode_png", "decode_raw", "decode_webp", "deserialize_many_sparse", "encode_base64",
+    "encode_jpeg", "encode_png", "extract_jpeg_shape", "gfile", "is_jpeg", "match_filenames_once", "matching_files",
+    "parse_example",
     "parse_sequence_example", "parse_single_example", "parse_single_sequence_example", "parse_tensor", "read_file",
-    "serialize_tensor", "write_file",
+    "serialize_many_sparse", "serialize_sparse", "serialize_tensor", "write_file",
 ]
 
 

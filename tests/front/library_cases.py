@@ -146,6 +146,37 @@ HASHES: dict[str, Case] = {
     "fingerprint method": lambda tf: tf.fingerprint([1], method="other"),
 }
 
+# -- sparse tensors as strings --------------------------------------------------------------------------
+def _sparse(tf: Any, values: Any = (1.5, 2.5, 3.5), shape: Any = (3, 4)) -> Any:
+    return tf.SparseTensor([[0, 1], [0, 3], [2, 0]], tf.constant(values), shape)
+
+
+def _entries(tf: Any) -> Any:
+    return tf.stack([tf.io.serialize_sparse(tf.SparseTensor([[1], [2]], ["ab", ""], [3])),
+                     tf.io.serialize_sparse(tf.SparseTensor([[4]], ["c" * 200], [5]))])
+
+
+SPARSE: dict[str, Case] = {
+    "sparse": lambda tf: tf.io.serialize_sparse(_sparse(tf)),
+    "sparse texts": lambda tf: tf.io.serialize_sparse(_sparse(tf, ("ab", "", "c" * 200))),
+    "sparse rows": lambda tf: tf.io.serialize_many_sparse(_sparse(tf, (True, False, True))),
+    "sparse empty": lambda tf: tf.io.serialize_many_sparse(
+        tf.SparseTensor(tf.zeros([0, 2], tf.int64), tf.zeros([0]), [2, 4])),
+    "sparse vector": lambda tf: tf.io.serialize_many_sparse(tf.SparseTensor([[1]], [1.0], [3])),
+    "sparse order": lambda tf: tf.io.serialize_many_sparse(tf.SparseTensor([[2, 0], [0, 1]], [1.0, 2.0], [3, 4])),
+    "sparse outside": lambda tf: tf.io.serialize_many_sparse(tf.SparseTensor([[5, 0]], [1.0], [3, 4])),
+    "sparse of dense": lambda tf: tf.io.serialize_sparse(tf.ones([2])),
+    "sparse read": lambda tf: tf.io.deserialize_many_sparse(_entries(tf), tf.string),
+    "sparse read rows": lambda tf: tf.io.deserialize_many_sparse(
+        tf.io.serialize_many_sparse(_sparse(tf)), tf.float32, rank=2),
+    "sparse read dtype": lambda tf: tf.io.deserialize_many_sparse(_entries(tf), tf.float32),
+    "sparse read rank": lambda tf: tf.io.deserialize_many_sparse(_entries(tf), tf.string, rank=3),
+    "sparse read ranks": lambda tf: tf.io.deserialize_many_sparse(
+        tf.concat([_entries(tf), [tf.io.serialize_sparse(_sparse(tf, ("a", "b", "c")))]], 0), tf.string),
+    "sparse read others": lambda tf: tf.io.deserialize_many_sparse([["a", "b", "c"]], tf.string),
+    "sparse read none": lambda tf: tf.io.deserialize_many_sparse(tf.zeros([0, 3], tf.string), tf.string),
+}
+
 # -- characters ---------------------------------------------------------------------------------------
 BAD = b"G\xffa\xe4\xbdb\n\x7f\xed\xa0\x80\xef\xbf\xbd"
 PAIRS = b"\x00a\xd8=\xde\n\xd8=\x00b"
@@ -467,7 +498,7 @@ QUANTISED: dict[str, Case] = {
     "all back": lambda tf: _back(tf, tf.quantization.quantize_and_dequantize, VALUES, -1.0, 2.0),
 }
 
-CASES: dict[str, Case] = {**TABLES, **HASHES, **CHARACTERS, **JOINED, **RAGGED, **SET_CASES, **FILES, **AUDIO,
+CASES: dict[str, Case] = {**TABLES, **HASHES, **SPARSE, **CHARACTERS, **JOINED, **RAGGED, **SET_CASES, **FILES, **AUDIO,
                           **QUANTISED}
 
 

@@ -1,7 +1,8 @@
 """Tensors as bytes: `tf.io.serialize_tensor` and `tf.io.parse_tensor`, in the form of TensorFlow's `TensorProto`.
 
 Fields: 1 the number of the dtype, 2 the shape (sizes are field 1 of its fields 2), 4 the elements in row-major order,
-little-endian; 8 strings, one after another.
+little-endian; 8 strings, one after another. Inside of sparse tensors strings are field 4, too: their lengths, and their
+bytes.
 """
 
 from __future__ import annotations
@@ -20,25 +21,33 @@ from twofold.ir.spec import TensorSpec
 
 from .._front.api import public, tensor
 from .._front.hosted import hosted
-from .wire import field, fields, number
+from .wire import field, fields, number, varint
 
-__all__ = ["parse_tensor", "serialize_tensor"]
+__all__ = ["parse_tensor", "read", "serialize_tensor", "written"]
 
 _tensor = tensor  # an argument has the name
 
 
-def _written(array: np.ndarray) -> bytes:
-    """An array as a `TensorProto`."""
+def written(array: np.ndarray, together: bool = False) -> bytes:
+    """An array as a `TensorProto`.
+
+    Args:
+        together: whether strings are in one field.
+    """
     kind = dt.from_numpy(array.dtype)
     sizes = b"".join(field(2, b"\x08" + number(size) if size else b"") for size in array.shape)
     head = b"\x08" + number(kind.as_datatype_enum) + field(2, sizes)
-    if kind is dt.string:
+    if kind is dt.string and not together:
         return head + b"".join(field(8, bytes(text)) for text in array.ravel().tolist())
-    content = bytes(_safetensors.row_major(array))
+    if kind is dt.string:
+        texts = array.ravel().tolist()
+        content = b"".join([*[number(len(text)) for text in texts], *texts])
+    else:
+        content = bytes(_safetensors.row_major(array))
     return head + (field(4, content) if content else b"")
 
 
-def _read(data: bytes, wanted: dt.DType) -> np.ndarray:
+def read(data: bytes, wanted: dt.DType) -> np.ndarray:
     """The array of a `TensorProto`.
 
     Raises:
@@ -60,6 +69,8 @@ def _read(data: bytes, wanted: dt.DType) -> np.ndarray:
             else:
                 raise ValueError(f"field {tag}, of single values, is not read")
         dtype = dt.as_dtype(kind)
+        if dtype is dt.string and content:
+            texts = _parted(content, math.prod(sizes))
     except (ValueError, IndexError, TypeError, struct.error) as e:
         raise errors.InvalidArgumentError(None, "ParseTensor", f"Could not parse tensor: {e}") from None
     if dtype is not wanted:
@@ -74,6 +85,25 @@ def _read(data: bytes, wanted: dt.DType) -> np.ndarray:
         raise errors.InvalidArgumentError(None, "ParseTensor", f"Could not parse tensor: shape {sizes} of {dtype.name} "
                                           f"does not fit {len(texts) or len(content)} values or bytes")
     return np.frombuffer(content, dtype.np).reshape(sizes).copy()
+
+
+def _parted(content: bytes, count: int) -> list[bytes]:
+    """The strings of one field.
+
+    Raises:
+        ValueError, IndexError: there are not so many.
+    """
+    at, lengths = 0, []
+    for _ in range(count):
+        size, at = varint(content, at)
+        lengths.append(size)
+    if at + sum(lengths) != len(content):
+        raise ValueError("the lengths of strings do not fit")
+    texts = []
+    for size in lengths:
+        texts.append(content[at:at + size])
+        at += size
+    return texts
 
 
 @public
@@ -92,7 +122,7 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
     """
     def serialize(given: Any) -> list[Any]:
         array = np.empty((), object)
-        array[()] = _written(engine.array_of(given))
+        array[()] = written(engine.array_of(given))
         return [engine.tensor_of(array)]
     return engine.host_call(serialize, "SerializeTensor", [_tensor(tensor)], [TensorSpec((), dt.string)])[0]
 
@@ -114,5 +144,5 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any
     wanted = dt.as_dtype(out_type)
 
     def parse(given: Any) -> list[Any]:
-        return [engine.tensor_of(_read(engine.array_of(given).item(), wanted))]
+        return [engine.tensor_of(read(engine.array_of(given).item(), wanted))]
     return engine.host_call(parse, "ParseTensor", [_tensor(serialized)], [TensorSpec(None, wanted)])[0]

@@ -32,7 +32,7 @@ _MODULES = ("strings", "io", "image._boxes", "image._glimpses", "image._suppress
             "_formats.tensor_proto", "_formats.image_files", "_formats.image_encoding", "_formats.decoding",
             "_formats.json_example", "_formats.wav", "_formats.parsing", "_front.scopes", "_ops.nn_ctc",
             "_ops.nn_sampled", "_ops.nn_windows", "_ops.signal_frames", "_ops.string_hashes", "_ops.string_joining",
-            "_ops.string_unicode", "lookup._contents", "onnx_files.words", "sets")
+            "_ops.string_unicode", "_sparse.serialized", "lookup._contents", "onnx_files.words", "sets")
 _functions: dict[str, Callable[..., Any]] = {}
 
 
