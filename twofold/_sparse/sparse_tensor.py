@@ -92,6 +92,43 @@ class SparseTensor(CompositeTensor):
             raise TypeError(f"Neither a SparseTensor nor SparseTensorValue: {sparse_tensor_value}.")
         return cls(sparse_tensor_value.indices, sparse_tensor_value.values, sparse_tensor_value.dense_shape)
 
+    @classmethod
+    def from_scipy(cls, matrix: Any, copy: bool = True) -> SparseTensor:
+        """The sparse tensor of a sparse array or matrix of SciPy, of any format; elements that come twice are added.
+
+        Args:
+            matrix: such as a `scipy.sparse.csr_array`.
+            copy: whether its values are copied in any case. Else they are shared where they come in row-major order,
+                none twice, as those of most CSR and COO arrays; then nobody may write to `matrix.data` any more.
+        Raises:
+            TypeError: it is something else.
+
+        >>> import scipy.sparse
+        >>> import twofold as tf
+        >>> st = tf.SparseTensor.from_scipy(scipy.sparse.csr_array([[0, 7], [8, 0]]))
+        >>> st.indices.numpy().tolist(), st.values.numpy().tolist()
+        ([[0, 1], [1, 0]], [7, 8])
+        """
+        from .scipy_matrices import from_scipy
+        return cls(*from_scipy(matrix, bool(copy)))
+
+    def to_scipy(self, format: str = "csr") -> Any:
+        """A sparse array of SciPy on the same values, which cannot be written.
+
+        Args:
+            format: "csr", of a matrix, or "coo". Values are copied for "csr" where they are not in row-major order.
+        Raises:
+            ValueError: there is no such format.
+
+        >>> import scipy.sparse
+        >>> import twofold as tf
+        >>> st = tf.SparseTensor([[0, 1], [1, 0]], [7, 8], [2, 2])
+        >>> (st.to_scipy() @ [1, 10]).tolist()
+        [70, 8]
+        """
+        from .scipy_matrices import to_scipy
+        return to_scipy(self, format)
+
     @property
     def indices(self) -> Any:
         """The coordinates: int64 tensor of shape `[n, rank]`."""
