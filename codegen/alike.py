@@ -19,7 +19,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir.data_class import data_class, field
 from twofold.ir.scalar import Instr
 
-from .statements import For, If, Kernel, Printer, Room, Statement, blocks
+from .statements import For, If, Kernel, Printer, Room, Statement, blocks, walk
 
 __all__ = ["Candidate", "Ranges", "Shared", "shared"]
 
@@ -133,17 +133,24 @@ class _FormMember(NamedTuple):
 
 def shared(runs: Sequence[Candidate]) -> list[Shared]:
     """For each run, the kernel to write in the place of its own."""
-    groups: dict[Hashable, list[_FormMember]] = {}
+    rough: dict[Hashable, list[int]] = {}  # what can be told without texts, which take far longer
     for number, run in enumerate(runs):
-        form = _Form(run.kernel)
-        text = form.text().removeprefix(f"kernel {run.kernel.name}")
-        marks = [(int(m.group(1)), int(m.group(2))) for m in _MARK.finditer(text)]
         small = frozenset((slot, n if abs(n) < _SMALL else None) for slot, n in run.numbers.items())
-        key = _MARK.sub("#", text), run.ranges, run.takes, small
-        groups.setdefault(key, []).append(_FormMember(number, form, marks))
+        length = sum(not (isinstance(s, Instr) and s.op == "const") for s in walk(run.kernel.body))
+        rough.setdefault((run.ranges, run.takes, small, length), []).append(number)
     kernels = [Shared(run.kernel, numbers=run.numbers) for run in runs]
-    for group in groups.values():
-        _settle(runs, group, kernels)
+    for numbers in rough.values():
+        if len(numbers) < ALIKE:
+            continue
+        groups: dict[str, list[_FormMember]] = {}
+        for number in numbers:
+            kernel = runs[number].kernel
+            form = _Form(kernel)
+            text = form.text().removeprefix(f"kernel {kernel.name}")
+            marks = [(int(m.group(1)), int(m.group(2))) for m in _MARK.finditer(text)]
+            groups.setdefault(_MARK.sub("#", text), []).append(_FormMember(number, form, marks))
+        for group in groups.values():
+            _settle(runs, group, kernels)
     return kernels
 
 

@@ -134,7 +134,7 @@ def _calls(plan: Plan, modules: _Modules, name: str) -> list[StepCall]:
             run, one = next(written)
             arguments.append([*part.arguments, *one.values])
             if id(one.kernel) not in texts:
-                texts[id(one.kernel)] = str(one.kernel)
+                texts[id(one.kernel)] = str(one.kernel) if len(runs) > 1 else ""  # by which equal ones are found
             text = f"{run.ranges} {sorted(one.numbers.items())} {sorted(one.slots.items())} {texts[id(one.kernel)]}"
             if text not in by_text:
                 by_text[text] = modules.add(

@@ -263,7 +263,7 @@ def test_nothing_leaks():
     gc.collect()
     after = sys.getrefcount(value), sys.getrefcount(options["name"]), len(gc.get_objects())
     assert after[:2] == before[:2]
-    assert abs(after[2] - before[2]) < 100
+    assert after[2] - before[2] < 100  # fewer are there where what others have left went meanwhile
 
 
 def test_recursion_is_caught():
