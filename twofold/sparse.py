@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from twofold._front.namespace import publish
+from twofold._sparse.crossing import cross, cross_hashed
 from twofold._sparse.functions import (
     add,
     bincount,
     concat,
-    cross,
-    cross_hashed,
     expand_dims,
     eye,
     fill_empty_rows,

@@ -181,6 +181,11 @@ def test_models_are_saved_with_what_their_inputs_are(tmp_path: Path) -> None:
                  tf.keras.models.clone_model(model)):
         assert made.inputs[0].sparse
         assert made.predict(tf.sparse.from_dense(DENSE), verbose=0).shape == (10, 1)
+    model.export(str(tmp_path / "exported"))
+    served = tf.saved_model.load(str(tmp_path / "exported")).serve
+    for count in (3, 10):
+        rows = tf.sparse.from_dense(DENSE[:count])
+        assert np.array_equal(served(rows), model(rows))
     again = tf.keras.Model.from_config(of_ragged_embedding().get_config())
     assert again.inputs[0].ragged
     config = layers.TextVectorization(ragged=True, vocabulary=["a"]).get_config()

@@ -16,10 +16,11 @@ from typing import Any, TypeVar
 from twofold._front.api import for_the_user, public, stand_in, unguarded
 from twofold.ir import nest
 from twofold.ir.errors import CompositeOperand, SymbolicOperand
+from twofold.ir.type_spec import CompositeTensor, TypeSpec, register
 
-__all__ = ["Holds", "dispatch_for_api", "dispatch_for_binary_elementwise_apis",
+__all__ = ["CompositeTensor", "Holds", "TypeSpec", "dispatch_for_api", "dispatch_for_binary_elementwise_apis",
            "dispatch_for_binary_elementwise_assert_apis", "dispatch_for_unary_elementwise_apis", "implements",
-           "unregister_dispatch_for"]
+           "register", "unregister_dispatch_for"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 Signature = Mapping[Any, Any]  # annotations by the names or numbers of parameters

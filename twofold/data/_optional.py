@@ -12,7 +12,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._front import iteration as engine
-from twofold.ir.type_spec import CompositeTensor, TypeSpec, register
+from twofold._front.dispatch import CompositeTensor, TypeSpec, register
 
 from ._structure import DatasetSpec, Form, normal, spec_of
 

@@ -15,7 +15,6 @@ import numpy as np
 
 import twofold as tf
 from twofold._front import iteration as engine
-from twofold.ir.type_spec import spec_of_composite
 
 from ._value import dataset_class, is_dataset
 
@@ -159,7 +158,7 @@ def spec_of(value: Any) -> Any:
     if is_dataset(value):
         return DatasetSpec(value.element_spec)
     if engine.nest.is_composite(value):
-        return spec_of_composite(value)
+        return tf.type_spec_from_value(value)
     if _is_structure(value):
         return _rebuilt(value, spec_of)
     return tf.TensorSpec(value.shape, value.dtype)

@@ -10,9 +10,8 @@ from typing import Any
 
 import twofold as tf
 from twofold._front.api import public, same_axis
-from twofold._front.dispatch import implements
+from twofold._front.dispatch import CompositeTensor, implements
 from twofold._front.namespace import publish
-from twofold.ir.type_spec import CompositeTensor
 
 from ._identifiers import read, resolve
 from .scalars import number

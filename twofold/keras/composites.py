@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold.ir.type_spec import CompositeTensor
+from twofold._front.dispatch import CompositeTensor
 
 from . import _registry
 

@@ -22,6 +22,7 @@ from twofold._front import replica
 from twofold._front.api import public
 from twofold._front.namespace import publish
 
+from .composites import spec_of
 from .serialization import (
     CustomObjectScope,
     by_name,
@@ -180,7 +181,8 @@ def _input_specs(model: Any) -> Any:
     """
     graph = model.__dict__.get("_graph")
     if graph is not None:
-        return tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype, name=x.name), graph.input_structure)
+        return tf.nest.map_structure(lambda x: spec_of(x) if x.sparse or x.ragged else tf.TensorSpec(
+            x.shape, x.dtype, name=x.name), graph.input_structure)
     shapes = model._build_shapes
     if not shapes:
         raise ValueError("The model has not been called or built yet, so that the shapes of its inputs are not known.")

@@ -247,7 +247,10 @@ def _partitioned(params: Any, ids: Any, strategy: str) -> tuple[Any, Any]:
 def embedding_lookup_sparse(params: Any, sp_ids: Any, sp_weights: Any, partition_strategy: str = "mod",
                             name: str | None = None, combiner: str | None = None, max_norm: Any = None,
                             allow_fast_lookup: bool = False) -> Any:
-    """`tf.nn.embedding_lookup_sparse`; rows of several tables go round by `partition_strategy`."""
+    """`tf.nn.embedding_lookup_sparse`; rows of several tables go round by `partition_strategy`.
+
+    `allow_fast_lookup` has no effect.
+    """
     params, sp_ids = _partitioned(params, sp_ids, partition_strategy)
     return named(_nn.embedding_lookup_sparse(params, sp_ids, sp_weights, combiner, max_norm), name)
 
@@ -257,7 +260,10 @@ def safe_embedding_lookup_sparse(embedding_weights: Any, sparse_ids: Any, sparse
                                  combiner: str | None = "mean", default_id: Any = None, name: str | None = None,
                                  partition_strategy: str = "div", max_norm: Any = None,
                                  allow_fast_lookup: bool = False) -> Any:
-    """`tf.nn.safe_embedding_lookup_sparse`; rows of several tables go round by `partition_strategy`."""
+    """`tf.nn.safe_embedding_lookup_sparse`; rows of several tables go round by `partition_strategy`.
+
+    `allow_fast_lookup` has no effect.
+    """
     tables, sparse_ids = _partitioned(embedding_weights, sparse_ids, partition_strategy)
     if default_id is not None:
         _, default_id = _partitioned(embedding_weights, tf.convert_to_tensor(default_id), partition_strategy)

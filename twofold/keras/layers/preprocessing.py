@@ -267,7 +267,7 @@ class CategoryEncoding(DeclaredLayer):
         return (*shape[:-1], self.num_tokens)
 
     def compute_output_spec(self, inputs: Any, count_weights: Any = None) -> Any:
-        """The spec of the outputs."""
+        """The spec of the outputs; `count_weights` has no effect on it."""
         return result(self.compute_output_shape(inputs.shape), self.compute_dtype, self.sparse, getattr(
             inputs, "ragged", False) and self.output_mode == "one_hot")
 

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold._front.dispatch import Holds, implements
-from twofold.ir.type_spec import CompositeTensor
+from twofold._front.dispatch import CompositeTensor, Holds, implements
 
 __all__ = ["register"]
 

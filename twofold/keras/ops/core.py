@@ -35,7 +35,7 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, rag
     Args:
         x: a tensor, variable, array, number, or nested lists of them.
         dtype: of the result; by default x's, with float32 and int32 for Python numbers.
-        sparse, ragged: false to have a dense tensor made of a sparse, or ragged, one.
+        sparse, ragged: false to have a dense tensor made of a sparse, or ragged, one; else accepted, without effect.
 
     >>> import twofold as tf
     >>> tf.keras.ops.convert_to_tensor([1, 2], "float32").numpy().tolist()
