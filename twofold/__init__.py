@@ -285,7 +285,8 @@ from .version import __version__
 #: sub-packages that are imported when they are first asked for, so that `import twofold` stays quick
 _ON_FIRST_USE = frozenset({"array_api", "audio", "compat", "contrib", "data", "distribute", "experimental", "export",
                            "feature_column", "image", "io", "keras", "lookup", "losses", "profiler", "quantization",
-                           "ragged", "raw_ops", "saved_model", "sets", "sparse", "strings", "summary", "train"})
+                           "queue", "ragged", "raw_ops", "saved_model", "sets", "sparse", "strings", "summary",
+                           "train"})
 #: classes of values that are made of tensors, likewise
 _COMPOSITES = {"RaggedTensor": ("ragged", "_ragged.ragged_tensor"), "RaggedTensorSpec": (
     "ragged", "_ragged.ragged_tensor"), "SparseTensor": ("sparse", "_sparse.sparse_tensor"), "SparseTensorSpec": (
@@ -322,6 +323,7 @@ if _TYPE_CHECKING:
     from . import losses as losses
     from . import profiler as profiler
     from . import quantization as quantization
+    from . import queue as queue
     from . import ragged as ragged
     from . import raw_ops as raw_ops
     from . import saved_model as saved_model

@@ -177,6 +177,61 @@ SPARSE: dict[str, Case] = {
     "sparse read none": lambda tf: tf.io.deserialize_many_sparse(tf.zeros([0, 3], tf.string), tf.string),
 }
 
+# -- queues -------------------------------------------------------------------------------------------
+def _fifo(tf: Any, **settings: Any) -> Any:
+    return tf.queue.FIFOQueue(3, [tf.int32, tf.string], [[], [2]], **settings)
+
+
+def _filled(tf: Any, queue: Any, *values: Any, **named: Any) -> Any:
+    queue.enqueue_many(named or values)
+    return queue
+
+
+def _taken(queue: Any) -> Any:
+    return queue.dequeue_many(2), queue.dequeue(), queue.size()
+
+
+def _shuffled(tf: Any) -> Any:
+    return _filled(tf, tf.queue.RandomShuffleQueue(30, 2, [tf.int32], [[]], seed=1), list(range(20)))
+
+
+def _padded(tf: Any) -> Any:
+    queue = tf.queue.PaddingFIFOQueue(5, [tf.string, tf.float32], [[None, 2], []])
+    queue.enqueue((tf.constant([["a", "b"]]), 1.0))
+    queue.enqueue((tf.constant([["c", "d"], ["e", "f"]]), 2.0))
+    return queue
+
+
+def _prioritised(tf: Any) -> Any:
+    queue = tf.queue.PriorityQueue(10, [tf.string], [[]])
+    return _filled(tf, queue, tf.constant([5, 1, 3], tf.int64), ["five", "one", "three"])
+
+
+def _closed(tf: Any) -> Any:
+    queue = _filled(tf, _fifo(tf), [1, 2], [["a", "b"], ["c", "d"]])
+    queue.close()
+    return queue
+
+
+QUEUES: dict[str, Case] = {
+    "queue": lambda tf: (_closed(tf).dequeue(), _closed(tf).dequeue_many(2), _closed(tf).dequeue_up_to(9)),
+    "queue size": lambda tf: (_closed(tf).size(), _closed(tf).is_closed(), _fifo(tf).is_closed()),
+    "queue end": lambda tf: _closed(tf).dequeue_many(3),
+    "queue closed": lambda tf: _closed(tf).enqueue((1, ["a", "b"])),
+    "queue names": lambda tf: _filled(tf, _fifo(tf, names=["a", "b"]), a=[1], b=[["c", "d"]]).dequeue(),
+    "queue no names": lambda tf: _fifo(tf, names=["a", "b"]).enqueue((1, ["c", "d"])),
+    "queue other names": lambda tf: _fifo(tf, names=["a", "b"]).enqueue({"a": 1, "c": ["c", "d"]}),
+    "queue components": lambda tf: _fifo(tf).enqueue(1),
+    "queue shapes": lambda tf: _fifo(tf).enqueue((1, ["a"])),
+    "queue scalar": lambda tf: _fifo(tf).enqueue_many((1, [["a", "b"]])),
+    "queue of any shape": lambda tf: tf.queue.FIFOQueue(3, tf.int32).dequeue_many(1),
+    "queue shuffled": lambda tf: _taken(_shuffled(tf)),
+    "queue shuffled least": lambda tf: tf.queue.RandomShuffleQueue(10, 11, tf.int32),
+    "queue padded": lambda tf: _padded(tf).dequeue_many(2),
+    "queue padded one": lambda tf: _padded(tf).dequeue(),
+    "queue prioritised": lambda tf: _taken(_prioritised(tf)),
+}
+
 # -- characters ---------------------------------------------------------------------------------------
 BAD = b"G\xffa\xe4\xbdb\n\x7f\xed\xa0\x80\xef\xbf\xbd"
 PAIRS = b"\x00a\xd8=\xde\n\xd8=\x00b"
@@ -498,8 +553,8 @@ QUANTISED: dict[str, Case] = {
     "all back": lambda tf: _back(tf, tf.quantization.quantize_and_dequantize, VALUES, -1.0, 2.0),
 }
 
-CASES: dict[str, Case] = {**TABLES, **HASHES, **SPARSE, **CHARACTERS, **JOINED, **RAGGED, **SET_CASES, **FILES, **AUDIO,
-                          **QUANTISED}
+CASES: dict[str, Case] = {**TABLES, **HASHES, **SPARSE, **QUEUES, **CHARACTERS, **JOINED, **RAGGED, **SET_CASES,
+                          **FILES, **AUDIO, **QUANTISED}
 
 
 def plain(value: Any) -> Any:

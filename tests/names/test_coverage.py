@@ -32,7 +32,7 @@ def test_every_refusal_is_of_a_name_of_tensorflow():
 
 
 @pytest.mark.parametrize("name, words", [
-    ("keras.applications.ResNet50", "tf.import_onnx"), ("queue.FIFOQueue", "tf.data"),
+    ("keras.applications.ResNet50", "tf.import_onnx"), ("io.decode_jxl", "JPEG XL"),
     ("distribute.coordinator.ClusterCoordinator", "MultiWorkerMirroredStrategy"), ("load_op_library", "numba_function"),
     ("keras.quantizers.Quantizer", "fake quantisation")])
 def test_refusals_say_what_to_use(name, words):

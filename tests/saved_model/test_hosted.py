@@ -164,7 +164,7 @@ STATEFUL = {"_front/host.py", "_front/iteration.py", "_front/texts.py", "data/da
             "data/_functions.py",
             "summary/ops.py", "compat/v1/variables.py", "compat/v1/data.py", "compat/v1/summary.py",
             "compat/v1/building.py",
-            "keras/layers/lookup.py"}
+            "keras/layers/lookup.py", "queue/_queues.py"}
 CALLS = {"host_call", "host_effect", "numpy_function", "py_function", "each_text", "text_parts"}
 
 

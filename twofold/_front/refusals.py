@@ -146,7 +146,6 @@ _REFUSED: dict[str, str] = {
     "tf.autograph.set_verbosity": "set_verbosity of twofold's logger: logging.getLogger('twofold').",
     "tf.keras.utils.bounding_boxes.": "boxes are tensors: tf.image.crop_and_resize and non_max_suppression take them.",
     "tf.image.generate_bounding_box_proposals": "tf.image.non_max_suppression chooses among boxes.",
-    "tf.queue.": "tf.data pipelines take the place of queues: Dataset.prefetch, shuffle and padded_batch.",
 }
 
 

@@ -28,10 +28,6 @@ def _texts_only(out_type: Any) -> None:
         raise errors.UnimplementedError(None, "SerializeSparse", f"out_type must be tf.string; got {out_type!r}")
 
 
-def _parts(st: SparseTensor) -> list[Any]:
-    return [st.indices, st.values, st.dense_shape]
-
-
 def _three(parts: list[np.ndarray]) -> list[bytes]:
     return [written(part, together=True) for part in parts]
 
@@ -62,7 +58,8 @@ def serialize_sparse(sp_input: Any, out_type: Any = "string", name: str | None =
     [[[0, 7], [0, 0], [8, 0]]]
     """
     _texts_only(out_type)
-    return sparse_parts(*_parts(sparse_of(sp_input)))
+    st = sparse_of(sp_input)
+    return sparse_parts(st.indices, st.values, st.dense_shape)
 
 
 @hosted
@@ -94,7 +91,7 @@ def serialize_many_sparse(sp_input: Any, out_type: Any = "string", name: str | N
     """
     _texts_only(out_type)
     st = sparse_of(sp_input)
-    return sparse_rows(*_parts(st), st.shape[0] if st.shape.rank else None)
+    return sparse_rows(st.indices, st.values, st.dense_shape, st.shape[0] if st.shape.rank else None)
 
 
 @hosted
