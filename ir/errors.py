@@ -105,7 +105,7 @@ class CompositeOperand(SymbolicOperand):
 
     def __init__(self, value: object) -> None:
         kind = type(value).__name__
-        super().__init__(f"a {kind} cannot be an operand here: {describe(value)}. Give the tensors that it is made of, "
+        super().__init__(f"a {kind} cannot be an operand here: {_outline(value)}. Give the tensors that it is made of, "
                          f"or a dense tensor.\n  {user_line()}")
         self.value = value
 
@@ -288,6 +288,17 @@ def describe(value: object) -> str:
         return f"{getattr(dtype, 'name', dtype)}[{','.join(map(str, dims))}]"
     text = _short.repr(value)
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+
+
+def _outline(value: object) -> str:
+    """A composite value without its elements, where it has a shape: most errors of this kind are answered, and to write
+    a large value takes longer than what functions do with it."""
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    dims = getattr(shape, "dims", None)
+    if dims is None or dtype is None:
+        return describe(value)
+    sizes = ",".join("?" if size is None else str(size) for size in dims)
+    return f"{type(value).__name__} {getattr(dtype, 'name', dtype)}[{sizes}]"
 
 
 _short = reprlib.Repr()  # of a large or endless value only the beginning

@@ -137,6 +137,15 @@ def test_ragged_batches_are_elements_of_datasets():
     assert [int(s) for s in sums] == [n * n for n in range(1, 6)]
 
 
+def test_functions_do_not_write_values_out(monkeypatch) -> None:
+    """A function finds what is registered for its operand by an error, whose text would take longer than the call."""
+    for cls, value in ((tf.RaggedTensor, tf.ragged.constant([[1.0, 2.0], []])), (tf.SparseTensor, tf.sparse.eye(3))):
+        monkeypatch.setattr(cls, "__repr__", lambda self: pytest.fail("the value was written out"))
+        tf.reduce_sum(value, axis=1) if cls is tf.RaggedTensor else tf.abs(value)
+        with pytest.raises(TypeError, match=rf"{cls.__name__} float32\[[23],"):
+            tf.linalg.inv(value)
+
+
 def test_refusals_name_the_function():
     with pytest.raises(TypeError, match="argmax: a RaggedTensor cannot be an operand here"):
         tf.argmax(ragged())
