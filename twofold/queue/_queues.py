@@ -339,10 +339,11 @@ class RandomShuffleQueue(QueueBase):
         InvalidArgumentError: `min_after_dequeue` is negative, or not below the capacity.
 
     >>> import twofold as tf
+    >>> tf.random.set_seed(1)
     >>> queue = tf.queue.RandomShuffleQueue(10, 2, [tf.int32], shapes=[[]], seed=1)
     >>> queue.enqueue_many([[1, 2, 3, 4, 5]])
     >>> queue.dequeue_many(3).numpy().tolist()
-    [3, 4, 1]
+    [1, 3, 2]
     """
 
     def __init__(self, capacity: int, min_after_dequeue: int, dtypes: Any, shapes: Any = None, names: Any = None,
