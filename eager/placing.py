@@ -74,7 +74,7 @@ class EagerPlacer(Placer):
     The first numbers are the operands, of any strides; all other arrays are row-major.
     """
 
-    def __init__(self, op: Op, node: g.Node, backend: Backend, in_place: bool) -> None:
+    def __init__(self, op: Op, node: g.Node, backend: Backend, in_place: bool = False) -> None:
         super().__init__(node, [Source(v, contiguous(v.dims)) for v in node.inputs])
         self._op, self._backend, self._in_place = op, backend, in_place
         self._steps: list[ArrayStep] = []
