@@ -92,6 +92,12 @@ class Restored:
             family.traces += [traced] if traced.whole() is traced else [traced.whole(), traced]
         function._created = True
 
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables that the traces use."""
+        used = {id(variable): variable for traced in self.traces for variable in traced.variables}
+        return list(used.values())
+
     def served(self, call: CallArguments, here: Trace | None) -> CallArguments:
         """The call, with its arguments converted where that is needed, so that a trace takes it.
 

@@ -157,3 +157,17 @@ def test_a_graph_of_tensorflow_1(unpacked: Any) -> None:
     _near(model.prune("x:0", "scores:0")(want["x"]), want["scores"])
     with pytest.raises(tf.errors.NotFoundError, match="serve"):
         tf.saved_model.load(folder, tags="train")
+
+
+def test_a_saved_model_as_a_layer(unpacked: Any) -> None:
+    folder, want = unpacked("cnn")
+    layer = tf.keras.layers.TFSMLayer(folder, call_endpoint="serve", call_training_endpoint="train")
+    model = tf.keras.Sequential([tf.keras.Input((12, 12, 3)), layer])
+    _near(model(want["x"]), want["call"])
+    assert len(model.trainable_variables) == 13
+    _near(_losses(model, model.trainable_variables, want["x"], want["y"]), want["losses"], 1e-4)
+    _near(layer(want["x"], training=True), want["train"])
+    with pytest.raises(ValueError, match="neither an attribute"):
+        tf.keras.layers.TFSMLayer(folder, call_endpoint="predict")
+    made = tf.keras.layers.TFSMLayer.from_config(layer.get_config())
+    assert made.call_training_endpoint == "train"

@@ -69,7 +69,6 @@ _REFUSED: dict[str, str] = {
     "tf.keras.preprocessing.image.": "layers.Random... and utils.image_dataset_from_directory do what these did.",
     "tf.keras.layers.FlaxLayer": _KERAS_BACKENDS, "tf.keras.layers.JaxLayer": _KERAS_BACKENDS,
     "tf.keras.layers.TorchModuleWrapper": _KERAS_BACKENDS,
-    "tf.keras.layers.TFSMLayer": "tf.saved_model.load gives an object whose functions layers may call.",
     "tf.keras.callbacks.OrbaxCheckpoint": "callbacks.ModelCheckpoint and BackupAndRestore write checkpoints.",
     "tf.keras.callbacks.RemoteMonitor": "a LambdaCallback may send what it is given.",
     "tf.keras.StatelessScope": "tf.function handles the state of variables.",

@@ -46,7 +46,7 @@ class Graph:
     def __init__(self, library: Library, name: str, form: tuple[tuple[Any, ...], dict[str, Any]], result: Any,
                  captures: Callable[[], Sequence[Any]], source: str, order: Sequence[str] | None = None) -> None:
         self.library, self.name, self.form, self.result, self.order = library, name, form, result, order
-        self._captures, self._source = captures, source
+        self.captured, self._source = captures, source
         self._checked = False
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -71,7 +71,7 @@ class Graph:
 
     def _outputs(self, tensors: list[Any]) -> list[Any]:
         """The outputs of the graph for the tensors of a call."""
-        return Run(self.library).function(Called(self.name, {}), [*tensors, *self._captures()])
+        return Run(self.library).function(Called(self.name, {}), [*tensors, *self.captured()])
 
     def check(self) -> None:
         """Raise where ops of it are not there."""
@@ -171,6 +171,12 @@ class _Graphs:
         if self._traces is None:
             self._traces = [traced for graph in self._graphs for traced in self._traces_of(graph)]
         return self._traces
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables that the graphs use."""
+        used = {id(v): v for graph in self._graphs for v in graph.captured() if isinstance(v, Variable)}
+        return list(used.values())
 
     def _traces_of(self, graph: Graph) -> list[Any]:
         if any(leaf.dims is None for leaf in nest.flatten(graph.form) if isinstance(leaf, TensorSpec)):

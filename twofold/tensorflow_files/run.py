@@ -188,7 +188,7 @@ class Run:
         given = entry.given(inputs, attrs)
         outputs = _raw(entry, node.op, given, attrs) if entry.raw else entry.run(
             Call(node, attrs, self, values.get), **given)
-        return [_known(value) for value in outputs], {name: place for place, name in enumerate(entry.outputs)}
+        return [_known(value) for value in _flat(outputs)], _begins(outputs, entry.outputs)
 
     def _places(self, name: str, attrs: dict[str, Any]) -> dict[str, int]:
         """Where each output of a function of the library begins."""
@@ -225,8 +225,8 @@ def _needed(body: Body, stop: Collection[str] = ()) -> list[Node]:
 
 
 # -- ops that only compute -----------------------------------------------------------------------------
-def _raw(entry: Entry, name: str, given: dict[str, Any], own: dict[str, Any]) -> Sequence[Any]:
-    """The outputs of a raw op."""
+def _raw(entry: Entry, name: str, given: dict[str, Any], own: dict[str, Any]) -> Any:
+    """What a raw op gives."""
     names = {*entry.inputs, *entry.defaults}
     attrs = {_CALLED.get(k, k): plain_attribute(v) for k, v in own.items()}
     attrs = {k: v for k, v in attrs.items() if k in names and k not in given}
@@ -235,7 +235,7 @@ def _raw(entry: Entry, name: str, given: dict[str, Any], own: dict[str, Any]) ->
         sum(v.size for v in values) <= _FOLDED)
     given = {k: [_read(v) for v in value] if isinstance(value, list) else _read(value) for k, value in given.items()}
     if not folds:
-        return _flat(entry.run(**given, **attrs))
+        return entry.run(**given, **attrs)
     with tf.init_scope():
         made = _flat(entry.run(**given, **attrs))
         return [_array(v) if tf.size(v) <= _FOLDED else v for v in made]
@@ -256,6 +256,15 @@ def _flat(result: Any) -> Sequence[Any]:
     if result is None:
         return []
     return [v for part in result for v in _flat(part)] if isinstance(result, (list, tuple)) else [result]
+
+
+def _begins(result: Any, names: Sequence[str]) -> dict[str, int]:
+    """Where each named output begins among all, of which some are several tensors."""
+    places, at = {}, 0
+    for name, part in zip(names, result if names else (), strict=False):
+        places[name] = at
+        at += len(_flat(part))
+    return places
 
 
 def _known(value: Any) -> Any:

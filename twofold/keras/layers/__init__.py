@@ -63,6 +63,7 @@ _FAMILIES = {
     ".regularization": "ActivityRegularization AlphaDropout Dropout GaussianDropout GaussianNoise SpatialDropout1D "
                        "SpatialDropout2D SpatialDropout3D",
     ".reshaping": "Flatten Permute RepeatVector Reshape",
+    ".saved_models": "TFSMLayer",
     ".simple_rnn": "SimpleRNN SimpleRNNCell",
     ".text": "TextVectorization",
     ".wrappers": "SpectralNormalization TimeDistributed Wrapper",
