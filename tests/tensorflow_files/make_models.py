@@ -319,6 +319,74 @@ def control(folder):
     return out
 
 
+class Training(tf.Module):
+    """A step of an optimizer, and functions of what is no dense tensor or of no known rank."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = tf.Variable(np.ones((4, 1), np.float32))
+        self.optimizer = tf.keras.optimizers.Adam(0.1)
+        self.optimizer.build([self.w])
+        self.generator = tf.random.Generator.from_seed(3)
+        self.rows = tf.Variable(noise(6, 3, seed=1))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 4]), tf.TensorSpec([None, 1])])
+    def train(self, x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((x @ self.w - y) ** 2)
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, [self.w]), [self.w], strict=True))
+        return loss
+
+    @tf.function(input_signature=[tf.RaggedTensorSpec([None, None], tf.int64)])
+    def ragged(self, rows):
+        return tf.reduce_mean(tf.gather(self.rows, rows), axis=1), rows + 1
+
+    @tf.function(input_signature=[tf.SparseTensorSpec([None, 4], tf.float32)])
+    def sparse(self, x):
+        return tf.sparse.sparse_dense_matmul(x, self.w)
+
+    @tf.function(input_signature=[])
+    def draw(self):
+        return self.generator.normal([3])
+
+    @tf.function(input_signature=[tf.TensorSpec(None)])
+    def of_any_rank(self, x):
+        return tf.reduce_sum(x, axis=-1)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 4]), tf.TensorSpec([None, 4])], jit_compile=True)
+    def added(self, a, b):
+        return a + b
+
+
+def training(folder):
+    tf.saved_model.save(Training(), folder)
+    loaded = tf.saved_model.load(folder)
+    x, y = noise(3, 4), np.ones((3, 1), np.float32)
+    steps = [loaded.train(x, y) for _ in range(4)]
+    means, more = loaded.ragged(tf.ragged.constant([[1, 2], [3]], dtype=tf.int64))
+    return {"x": x, "y": y, "steps": steps, "means": means, "more": more.flat_values,
+            "sparse": loaded.sparse(tf.sparse.from_dense(x)), "drawn": [loaded.draw(), loaded.draw()],
+            "matrix": loaded.of_any_rank(x), "vector": loaded.of_any_rank(x[0]), "added": loaded.added(x, x[:1])}
+
+
+def branches_1(folder):
+    v1 = tf.compat.v1
+    v1.disable_control_flow_v2()
+    x = noise(3, 4)
+    with tf.Graph().as_default(), v1.Session() as session:
+        p, c = v1.placeholder(tf.float32, [None, 4], name="p"), v1.placeholder_with_default(False, [], name="c")
+        w = v1.get_variable("w", initializer=np.float32([1, 2, 3, 4]), use_resource=False)
+        y = tf.cond(tf.reduce_sum(p) > 0, lambda: tf.cond(c, lambda: p * w, lambda: p + w), lambda: p - 1.0)
+        session.run(v1.global_variables_initializer())
+        builder = v1.saved_model.builder.SavedModelBuilder(folder)
+        signature = v1.saved_model.signature_def_utils.predict_signature_def({"p": p, "c": c}, {"y": y})
+        builder.add_meta_graph_and_variables(session, ["serve", "old"], {"branch": signature})
+        builder.save()
+        results = [session.run(y, {p: a, c: b}) for a in (x, -x) for b in (True, False)]
+    v1.enable_control_flow_v2()
+    return {"x": x, "results": results}
+
+
 def version_1(folder):
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
@@ -337,7 +405,7 @@ def version_1(folder):
     return {"x": given, **values}
 
 
-MODELS = [dense, mlp, cnn, recurrent, transformer, text, tables, control, version_1]
+MODELS = [dense, mlp, cnn, recurrent, transformer, text, tables, control, training, branches_1, version_1]
 
 
 def main():

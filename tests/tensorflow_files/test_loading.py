@@ -171,3 +171,28 @@ def test_a_saved_model_as_a_layer(unpacked: Any) -> None:
         tf.keras.layers.TFSMLayer(folder, call_endpoint="predict")
     made = tf.keras.layers.TFSMLayer.from_config(layer.get_config())
     assert made.call_training_endpoint == "train"
+
+
+def test_steps_of_optimizers_and_arguments_that_are_no_dense_tensors(unpacked: Any, tmp_path: Path) -> None:
+    folder, want = unpacked("training")
+    model = tf.saved_model.load(folder)
+    x, y = want["x"], want["y"]
+    _near([model.train(x, y) for _ in range(4)], want["steps"], 1e-4)
+    means, more = model.ragged(tf.ragged.constant([[1, 2], [3]], dtype=tf.int64))
+    _near(means, want["means"])
+    _near(more.flat_values, want["more"])
+    _near(model.sparse(tf.sparse.from_dense(x)), want["sparse"])
+    _near([model.draw(), model.draw()], want["drawn"], 1e-6)
+    _near(model.of_any_rank(x), want["matrix"])
+    _near(model.of_any_rank(x[0]), want["vector"])
+    _near(model.added(x, x[:1]), want["added"])
+    assert len(model.optimizer._variables) == 4
+    tf.saved_model.save(model, str(tmp_path / "again"))
+    _near(tf.saved_model.load(str(tmp_path / "again")).of_any_rank(x), want["matrix"])
+
+
+def test_branches_of_tensorflow_1(unpacked: Any) -> None:
+    folder, want = unpacked("branches_1")
+    branch = tf.saved_model.load(folder, tags=["serve", "old"]).signatures["branch"]
+    x = want["x"]
+    _near([branch(p=a, c=b)["y"] for a in (x, -x) for b in (True, False)], want["results"])

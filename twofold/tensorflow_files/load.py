@@ -25,7 +25,7 @@ from .loaded import CallableObject, LoadedObject
 from .messages import Message
 from .meta_graph import FILE, MetaGraph, read_meta_graph
 from .objects import SavedConcrete, SavedObject, objects_of
-from .run import NodeError, Run
+from .run import NodeError, Run, lacking
 from .structures import Unreadable, parameters_of, value_of
 from .tensors import array_of, dtype_of, shape_of
 from .version_1 import load_graph
@@ -287,8 +287,7 @@ class _Builder:
         lost: set[str] = set()
         for name in self.concrete:
             if name in self.meta.library:
-                graph = self._graph(name)
-                missing = graph.lacking() if graph is not None else []
+                missing = lacking(self.meta.library, [self.meta.library.body(name)])
                 if not missing:
                     return
                 lost |= {*missing}

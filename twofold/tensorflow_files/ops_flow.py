@@ -12,7 +12,7 @@ from twofold.eager.variable import Variable
 
 from .graphs import Called, Source
 from .lists import TensorList
-from .table import Call, op, tensor
+from .table import Call, op, tensor, truth
 from .tensors import RESOURCE
 
 __all__: list[str] = []
@@ -90,22 +90,21 @@ def _all_same(call: Call, input: list[Any]) -> list[Any]:
 
 
 # -- branches -----------------------------------------------------------------------------------------
-def _truth(value: Any) -> Any:
-    """A condition: a truth value, a number that is not 0, or a text that is not empty."""
-    if isinstance(value, np.ndarray) and value.size == 1:
-        return bool(value.reshape(()).item())
-    value = tensor(value)
-    if value.dtype is tf.bool:
-        return tf.reshape(value, ())
-    if value.dtype is tf.string:
-        return tf.reshape(tf.strings.length(value) > 0, ())
-    return tf.reshape(tf.not_equal(value, tf.zeros((), value.dtype)), ())
+@op("Switch")
+def _switch(call: Call, data: Any, pred: Any) -> list[Any]:
+    """The value for both sides; which one goes on, `Merge` decides (`switches.py`)."""
+    return [data, data]
+
+
+@op("Merge")
+def _merge(call: Call, inputs: list[Any]) -> list[Any]:
+    raise ValueError("it is run by `switches.merged`")
 
 
 @op("If", "StatelessIf")
 def _if(call: Call, cond: Any, input: list[Any]) -> list[Any]:
     then, otherwise = call.function("then_branch"), call.function("else_branch")
-    holds = _truth(cond)
+    holds = truth(cond)
     if isinstance(holds, bool):
         return call.runner.function(then if holds else otherwise, input)
     return _joined(call, [otherwise, then], input, lambda fns: tf.cond(holds, fns[1], fns[0]))
@@ -160,7 +159,7 @@ def _while(call: Call, input: list[Any]) -> list[Any]:
         return full
 
     def goes_on(*values: Any) -> Any:
-        return _truth(call.runner.function(test, arguments(values))[0])
+        return truth(call.runner.function(test, arguments(values))[0])
 
     def one(*values: Any) -> list[Any]:
         after = call.runner.function(body, arguments(values))

@@ -6,7 +6,7 @@ Every op that only computes is `tf.raw_ops`' of its name; the others are the tab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from twofold.eager.variable import Variable
 from twofold.ir.errors import OpError, UnimplementedError
 
 from .graphs import Body, Called, Gradient, Library, Node, Placeholder, Source
+from .switches import in_branches, merged
 from .table import Call, Entry, find
 
 __all__ = ["FAULTS", "NodeError", "Run", "lacking", "plain_attribute"]
@@ -63,12 +64,16 @@ class Values:
         run: gives the outputs of a node, and for each named output where it begins.
     """
 
-    __slots__ = ("_made", "_nodes", "_run")
+    __slots__ = ("_made", "nodes", "_run")
 
-    def __init__(self, nodes: Sequence[Node], run: Callable[[Node, Values], tuple[Sequence[Any], dict[str, int]]],
-                 ) -> None:
-        self._made: dict[str, tuple[Sequence[Any], dict[str, int]]] = {}
-        self._nodes, self._run = {node.name: node for node in nodes}, run
+    def __init__(self, nodes: dict[str, Node], run: Callable[[Node, Values], tuple[Sequence[Any], dict[str, int]]],
+                 made: Mapping[str, tuple[Sequence[Any], dict[str, int]]] | None = None) -> None:
+        self._made = dict(made or {})
+        self.nodes, self._run = nodes, run
+
+    def branch(self) -> Values:
+        """The same values, for nodes that run in a branch: what these make is known there alone."""
+        return Values(self.nodes, self._run, self._made)
 
     def put(self, name: str, outputs: Sequence[Any], places: dict[str, int]) -> None:
         """Keep the outputs of a node."""
@@ -86,9 +91,9 @@ class Values:
             ValueError: nothing makes it.
         """
         if source.name not in self._made:
-            if source.name not in self._nodes:
+            if source.name not in self.nodes:
                 raise ValueError(f"nothing makes {source}")
-            self.make(self._nodes[source.name])
+            self.make(self.nodes[source.name])
         outputs, places = self._made[source.name]
         number = places.get(source.output, 0) + source.number
         if number >= len(outputs):
@@ -124,7 +129,7 @@ class Run:
         self._outermost = self._outermost or body
         assert body.signature is not None
         attrs = {**body.signature.defaults, **body.attrs, **called.attrs}
-        values = Values(body.nodes, partial(self._node, around=attrs))
+        values = Values({node.name: node for node in body.nodes}, partial(self._node, around=attrs))
         rest = list(given)
         for argument in body.signature.inputs:
             count = _count(argument, attrs)
@@ -146,12 +151,15 @@ class Run:
 
     def graph(self, body: Body, given: dict[str, list[Any]]) -> list[Any]:
         """The outputs of the graph itself for the values of some nodes."""
-        values = Values(body.nodes, partial(self._node, around={}))
+        values = Values({node.name: node for node in body.nodes}, partial(self._node, around={}))
         ready = {**{name: [value] for name, value in self._ready.items()}, **given}
         for name, outputs in ready.items():
             values.put(name, outputs, {})
-        for node in _needed(body, {*ready}):
-            values.make(node)
+        nodes = _needed(body, {*ready})
+        inside = in_branches(nodes)
+        for node in nodes:
+            if node.name not in inside:
+                values.make(node)
         return [values.get(source) for source in body.outputs]
 
     def resizes(self) -> bool:
@@ -167,10 +175,12 @@ class Run:
 
     def _node(self, node: Node, values: Values, around: dict[str, Any]) -> tuple[Sequence[Any], dict[str, int]]:
         """The outputs of a node, and where each named one begins."""
-        inputs = [values.get(source) for source in node.inputs]
         self._left -= 1
         if self._left < 0:
             raise ValueError(f"functions become more than {_STEPS:,} nodes")
+        if node.op == "Merge":
+            return merged(node, values), {}
+        inputs = [values.get(source) for source in node.inputs]
         try:
             return self._ran(node, inputs, values, around)
         except (NodeError, OpError, *FAULTS) as e:
@@ -242,7 +252,9 @@ def _raw(entry: Entry, name: str, given: dict[str, Any], own: dict[str, Any]) ->
 
 
 def _read(value: Any) -> Any:
-    """A value as ops take it: variables are read where they are used."""
+    """A value as ops take it: variables are read where they are used, and texts are tensors."""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return tf.constant(value)
     return value.read_value() if isinstance(value, Variable) else value
 
 

@@ -19,7 +19,7 @@ from twofold import raw_ops
 
 from .graphs import Body, Called, Gradient, Node, Source
 
-__all__ = ["Call", "Entry", "Runner", "find", "op", "tensor"]
+__all__ = ["Call", "Entry", "Runner", "find", "op", "tensor", "truth"]
 
 _FAMILIES = ("flow", "lists", "misc", "state", "tables")
 
@@ -175,3 +175,15 @@ def tensor(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return tf.constant(value)
     return tf.convert_to_tensor(value)
+
+
+def truth(value: Any) -> Any:
+    """A condition: a truth value, a number that is not 0, or a text that is not empty."""
+    if isinstance(value, np.ndarray) and value.size == 1:
+        return bool(value.reshape(()).item())
+    value = tensor(value)
+    if value.dtype is tf.bool:
+        return tf.reshape(value, ())
+    if value.dtype is tf.string:
+        return tf.reshape(tf.strings.length(value) > 0, ())
+    return tf.reshape(tf.not_equal(value, tf.zeros((), value.dtype)), ())
