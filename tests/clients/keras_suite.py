@@ -33,6 +33,7 @@ except ImportError:  # the environment's interpreter has it, this one need not
 _ROOT = Path(__file__).resolve().parents[2]
 _SECONDS = 60
 _RESULTS = "KERAS_SUITE_RESULTS"
+_HERE = "KERAS_SUITE_HERE"
 
 Results = dict[str, tuple[str, str]]
 
@@ -46,7 +47,7 @@ def run(python: str, source: Path, paths: list[str], here: bool, jobs: int) -> R
         results = Path(folder) / "results"
         environment = {**os.environ, "KERAS_BACKEND": "tensorflow", "PYTHONPATH": os.pathsep.join(search),
                        "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "KERAS_HOME": folder,
-                       _RESULTS: str(results)}
+                       _RESULTS: str(results), **({_HERE: "1"} if here else {})}
         subprocess.run([python, "-m", "pytest", "-q", "-p", "keras_suite", "-p", "no:cacheprovider", "--tb=short",
                         "-n", str(jobs), "--dist", "worksteal", "--rootdir", str(source), *paths],
                        env=environment, cwd=folder, stdout=subprocess.DEVNULL, check=False)
@@ -113,6 +114,8 @@ def _too_long(*_: object) -> None:
 
 if pytest is not None:
     def pytest_configure(config: Any) -> None:
+        if _HERE in os.environ:  # pytest puts the folder of installed packages in front of the search path: not by that
+            import twofold.as_tensorflow  # noqa: F401
         config.addinivalue_line("markers", "requires_trainable_backend: tests that need gradients")
 
     def pytest_runtest_logreport(report: Any) -> None:
