@@ -39,8 +39,9 @@ class Optional(CompositeTensor):
     <tf.Tensor: shape=(), dtype=int32, numpy=42>
     """
 
-    def __init__(self, element_spec: Any, leaves: Sequence[Any] | None, there: Any) -> None:
-        self._element_spec, self._leaves, self._there = element_spec, leaves, there
+    def __init__(self, element_spec: Any, leaves: Sequence[Any] | None, there: Any,
+                 spec: OptionalSpec | None = None) -> None:
+        self._element_spec, self._leaves, self._there, self._spec = element_spec, leaves, there, spec
 
     @staticmethod
     def from_value(value: Any) -> Optional:
@@ -89,22 +90,20 @@ class Optional(CompositeTensor):
                 tf.debugging.Assert(self._there, [message])
             elif not self._there:
                 raise tf.errors.InvalidArgumentError(None, None, message)
-        return self._form.pack(self._values())
+        return self._type_spec._value_form.pack(self._values())
 
     # -- as a value that is made of tensors ------------------------------------------------------
-    @property
-    def _form(self) -> Form:
-        return Form(() if self._element_spec is None else self._element_spec)
-
     def _values(self) -> list[Any]:
-        specs = tensor_specs(self._form)
-        if self._leaves is None or len(self._leaves) != len(specs):  # Keras sets `_element_spec` of an empty one
-            self._leaves = engine.tensors_of(fillers(specs))
+        form = self._type_spec._value_form
+        if self._leaves is None or len(self._leaves) != len(form.flat):
+            self._leaves = engine.tensors_of(fillers(tensor_specs(form)))
         return list(self._leaves)
 
     @property
     def _type_spec(self) -> OptionalSpec:
-        return OptionalSpec(self._element_spec)
+        if self._spec is None or self._spec._element_spec is not self._element_spec:  # which Keras sets
+            self._spec = OptionalSpec(self._element_spec)
+        return self._spec
 
     def adapted(self, before: Any) -> Any:
         """An optional from before a loop, or of the other side of a branch, as one of what this one holds.
@@ -118,7 +117,7 @@ class Optional(CompositeTensor):
 
     def invariants(self) -> list[Any]:
         """The shape of the bool, and of each tensor, with None where a loop may change it."""
-        return [None, *[s.shape for s in tensor_specs(self._form)]]
+        return [None, *[s.shape for s in tensor_specs(self._type_spec._value_form)]]
 
     def __repr__(self) -> str:
         return f"<tf.experimental.Optional element_spec={self._element_spec!r}>"
@@ -136,10 +135,18 @@ class OptionalSpec(TypeSpec):
     OptionalSpec(TensorSpec(shape=(2,), dtype=tf.float32, name=None))
     """
 
-    __slots__ = ("_element_spec",)
+    __slots__ = ("_element_spec", "_packing")
 
     def __init__(self, element_spec: Any) -> None:
         self._element_spec = element_spec
+        self._packing: Form | None = None
+
+    @property
+    def _value_form(self) -> Form:
+        """How the tensors of a value become the value."""
+        if self._packing is None:
+            self._packing = Form(() if self._element_spec is None else self._element_spec)
+        return self._packing
 
     @staticmethod
     def from_value(value: Optional) -> OptionalSpec:
@@ -160,15 +167,14 @@ class OptionalSpec(TypeSpec):
 
     @property
     def _component_specs(self) -> Any:
-        form = Form(() if self._element_spec is None else self._element_spec)
-        return [tf.TensorSpec([], tf.bool), *tensor_specs(form)]
+        return [tf.TensorSpec([], tf.bool), *tensor_specs(self._value_form)]
 
     def _to_components(self, value: Optional) -> list[Any]:
         return [value.has_value(), *value._values()]
 
     def _from_components(self, components: Any) -> Optional:
         there, *leaves = components
-        return Optional(self._element_spec, leaves, there)
+        return Optional(self._element_spec, leaves, there, self)
 
     def _with_component_specs(self, components: Any) -> OptionalSpec:
         _, *leaves = components

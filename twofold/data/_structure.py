@@ -7,6 +7,7 @@ as flat tuples of NumPy arrays (and datasets, where elements hold datasets); `Fo
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -189,6 +190,11 @@ class Form:
         if type(self.spec) is tuple and not any(engine.nest.is_nested(s) for s in self.spec):
             return tuple
         return lambda leaves: engine.nest.pack(self.spec, leaves)
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The specs as text, which equal forms share."""
+        return repr(self.spec)
 
     @property
     def unpacks(self) -> bool:

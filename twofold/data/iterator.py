@@ -191,7 +191,7 @@ class Iterator(Trackable):
         raise TypeError("zip(iterator, ...) cannot be staged in a tf.function: use tf.data.Dataset.zip.")
 
     def __trace_token__(self) -> tuple[Any, Any]:
-        return repr(self.element_spec), self._handle()
+        return self._form.text, self._handle()
 
     def __with_trace_token__(self, token: Any) -> Iterator:
         return Iterator(element_spec=self.element_spec, token=token)
