@@ -19,7 +19,19 @@ from collections.abc import Callable
 
 from twofold._front.api import public
 from twofold._front.namespace import publish
-from twofold._raw import arrays, convolutions, images, linalg, networks, quantized, ragged, randoms, sparse, texts
+from twofold._raw import (
+    arrays,
+    convolutions,
+    images,
+    linalg,
+    networks,
+    quantized,
+    ragged,
+    randoms,
+    sparse,
+    texts,
+    training,
+)
 from twofold._raw.declared import FUNCTIONS, RawFunction
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError, op_error
@@ -409,7 +421,7 @@ _RESULT_TYPES = frozenset({"Tcomplex", "Tout", "Treal"})
 
 
 #: the files whose rows and functions there are, too
-_THEMES = (arrays, convolutions, images, linalg, networks, quantized, ragged, randoms, sparse, texts)
+_THEMES = (arrays, convolutions, images, linalg, networks, quantized, ragged, randoms, sparse, texts, training)
 
 
 def _by_rule(name: str) -> tuple[str, str]:

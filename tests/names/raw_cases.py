@@ -2,6 +2,8 @@
 gives, `test_raw_results.py` compares what the other gives.
 """
 
+import inspect
+
 import numpy as np
 
 _RNG = np.random.default_rng(17)
@@ -89,9 +91,10 @@ def cases(tf):
         "ConcatOffset": {"concat_dim": 1, "shape": [[2, 3], [2, 4], [2, 1]]},
         "DataFormatDimMap": {"x": np.int32([0, 1, -1])}, "DataFormatVecPermute": {"x": np.int32([7, 8, 9, 10])},
         "DataFormatVecPermute two": {"x": np.int32([[1, 2], [3, 4]]), "src_format": "NCHW", "dst_format": "NHWC"},
-        "InplaceUpdate": {"x": ROWS, "i": np.int32([2, 0]), "v": ROWS[:2]},
-        "InplaceAdd": {"x": ROWS, "i": np.int32([2, 0]), "v": ROWS[:2]}, "InplaceSub": {
-            "x": ROWS, "i": np.int32([1]), "v": ROWS[:1]},
+        # TensorFlow writes into these operands
+        "InplaceUpdate": {"x": ROWS.copy(), "i": np.int32([2, 0]), "v": ROWS[:2]},
+        "InplaceAdd": {"x": ROWS.copy(), "i": np.int32([2, 0]), "v": ROWS[:2]}, "InplaceSub": {
+            "x": ROWS.copy(), "i": np.int32([1]), "v": ROWS[:1]},
         "ListDiff": {"x": np.int32([1, 2, 3, 2, 5]), "y": np.int32([2, 7])}, "InTopK": {
             "predictions": ROWS, "targets": np.int32([0, 1, 3]), "k": 2},
         "MirrorPadGrad": {"input": ROWS, "paddings": [[1, 0], [1, 1]], "mode": "REFLECT"},
@@ -291,6 +294,44 @@ def cases(tf):
                            "sparse_types": [], "ragged_value_types": [tf.float32], "ragged_split_types": [tf.int64],
                            "dense_shapes": [[1]]},
     }
+
+
+#: operands of the steps of optimizers by their names; variables have three rows
+_NUMBERS = {"alpha": 0.3, "lr": 0.1, "l1": 0.05, "l2": 0.2, "l2_shrinkage": 0.1, "lr_power": -0.5, "rho": 0.9,
+            "epsilon": 0.01, "momentum": 0.8, "beta1": 0.9, "beta2": 0.99, "beta": 0.9, "beta1_power": 0.81,
+            "beta2_power": 0.98, "sign_decay": 0.7, "logbase": 1.2}
+_SQUARES = ("accum", "accum_update", "gradient_squared_accumulator", "ms", "v", "vhat")  # are not negative
+UPDATES = tuple(f"Resource{kind}Apply{name}" for kind, names in (
+    ("", "AdaMax Adadelta Adagrad AdagradDA AdagradV2 Adam AdamWithAmsgrad AddSign CenteredRMSProp Ftrl FtrlV2 "
+         "GradientDescent KerasMomentum Momentum PowerSign ProximalAdagrad ProximalGradientDescent RMSProp"),
+    ("Sparse", "Adadelta Adagrad AdagradDA AdagradV2 CenteredRMSProp Ftrl FtrlV2 KerasMomentum Momentum "
+               "ProximalAdagrad ProximalGradientDescent RMSProp")) for name in names.split())
+
+
+def updated(tf, name, **settings):
+    """The variables of a step after two of it."""
+    step = getattr(tf.raw_ops, name)
+    variables, given = [], dict(settings)
+    for parameter in inspect.signature(step).parameters.values():
+        if parameter.default is not parameter.empty:
+            continue
+        key = parameter.name
+        if key == "global_step":
+            given[key] = np.int64(3)
+        elif key == "indices":
+            given[key] = np.int32([2, 0])
+        elif key in ("grad", "delta"):
+            given[key] = ROWS[:2] if "Sparse" in name else ROWS
+        elif key in _NUMBERS:
+            given[key] = np.float32(_NUMBERS[key])
+        else:
+            start = np.abs(ROWS[::-1]) + 0.5 if key in _SQUARES or "DA" in name else ROWS[:, ::-1]
+            start = start * 0 + 0.1 if key == "mg" else start
+            variables.append(tf.Variable(start))
+            given[key] = variables[-1].handle
+    for _ in range(2):
+        step(**given)
+    return [np.array(v.numpy()) for v in variables]
 
 
 def _cached(name, *shape, kept={}):  # noqa: B006  # the same numbers in each call

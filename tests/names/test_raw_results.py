@@ -23,12 +23,16 @@ def recorded(kept):
 
 
 def test_all_cases_are_recorded():
-    assert KEPT.keys() == CASES.keys()
+    assert KEPT.keys() == {*CASES, *raw_cases.UPDATES}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_results_are_tensorflows(name):
-    results, wanted = raw_cases.run(tf, name, CASES[name]), [recorded(kept) for kept in KEPT[name]]
+    compare(name, raw_cases.run(tf, name, CASES[name]))
+
+
+def compare(name, results):
+    wanted = [recorded(kept) for kept in KEPT[name]]
     assert len(results) == len(wanted)
     for n, (result, want) in enumerate(zip(results, wanted, strict=True)):
         assert result.shape == want.shape and (result.dtype == want.dtype or result.dtype == object), n
@@ -36,6 +40,23 @@ def test_results_are_tensorflows(name):
             np.testing.assert_allclose(result, want, err_msg=f"result {n}", **CLOSE)
         else:
             np.testing.assert_array_equal(result, want, err_msg=f"result {n}")
+
+
+@pytest.mark.parametrize("name", raw_cases.UPDATES)
+def test_steps_of_optimizers_are_tensorflows(name):
+    compare(name, raw_cases.updated(tf, name))
+
+
+def test_a_step_is_one_in_functions_and_rows_are_moved_alone():
+    var, accum = tf.Variable([1.0, 2.0, 3.0]), tf.Variable([0.0, 0.0, 0.0])
+
+    @tf.function(fallback=False)
+    def step(grad):
+        tf.raw_ops.ResourceSparseApplyMomentum(var=var.handle, accum=accum.handle, lr=0.5, grad=grad, indices=[2],
+                                               momentum=0.5, use_nesterov=True)
+    step(tf.constant([2.0]))
+    step(tf.constant([2.0]))
+    assert var.numpy().tolist() == [1.0, 2.0, -0.25] and accum.numpy().tolist() == [0.0, 0.0, 3.0]
 
 
 IN_FUNCTIONS = ("ResizeBicubic 2", "ImageProjectiveTransformV3 BILINEAR WRAP", "StridedSliceGrad", "LSTMBlockCell",

@@ -387,6 +387,31 @@ def branches_1(folder):
     return {"x": x, "results": results}
 
 
+class Steps(tf.Module):
+    """The steps of older optimizers, which are ops."""
+
+    def __init__(self):
+        super().__init__()
+        self.v, self.m, self.s = tf.Variable([1.0, 2.0]), tf.Variable([0.0, 0.0]), tf.Variable([0.5, 0.5])
+
+    @tf.function(input_signature=[tf.TensorSpec([2], tf.float32)])
+    def step(self, grad):
+        raw, v, m, s = tf.raw_ops, self.v.handle, self.m.handle, self.s.handle
+        raw.ResourceApplyAdam(var=v, m=m, v=s, beta1_power=0.9, beta2_power=0.99, lr=0.1, beta1=0.9, beta2=0.99,
+                              epsilon=1e-7, grad=grad, use_nesterov=True)
+        raw.ResourceApplyMomentum(var=v, accum=m, lr=0.1, grad=grad, momentum=0.9)
+        raw.ResourceApplyKerasMomentum(var=v, accum=m, lr=0.1, grad=grad, momentum=0.9, use_nesterov=True)
+        raw.ResourceApplyGradientDescent(var=v, alpha=0.1, delta=grad)
+        raw.ResourceSparseApplyAdagrad(var=v, accum=s, lr=0.1, grad=grad[:1], indices=[1])
+        return self.v.read_value()
+
+
+def steps(folder):
+    tf.saved_model.save(Steps(), folder)
+    loaded = tf.saved_model.load(folder)
+    return {"values": [loaded.step(tf.constant([1.0, -2.0])) for _ in range(2)], "m": loaded.m, "s": loaded.s}
+
+
 def version_1(folder):
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
@@ -405,7 +430,7 @@ def version_1(folder):
     return {"x": given, **values}
 
 
-MODELS = [dense, mlp, cnn, recurrent, transformer, text, tables, control, training, branches_1, version_1]
+MODELS = [dense, mlp, cnn, recurrent, transformer, text, tables, control, training, steps, branches_1, version_1]
 
 
 def main():

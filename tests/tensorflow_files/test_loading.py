@@ -196,3 +196,11 @@ def test_branches_of_tensorflow_1(unpacked: Any) -> None:
     branch = tf.saved_model.load(folder, tags=["serve", "old"]).signatures["branch"]
     x = want["x"]
     _near([branch(p=a, c=b)["y"] for a in (x, -x) for b in (True, False)], want["results"])
+
+
+def test_steps_of_optimizers_that_are_ops(unpacked: Any) -> None:
+    folder, want = unpacked("steps")
+    loaded = tf.saved_model.load(folder)
+    _near([loaded.step(tf.constant([1.0, -2.0])).numpy() for _ in range(2)], want["values"])
+    _near(loaded.m, want["m"])
+    _near(loaded.s, want["s"])

@@ -1,4 +1,4 @@
-"""Variables: reading, assigning, and parts of them."""
+"""Variables: reading, assigning, and parts of them. The steps of optimizers are raw ops (`_raw/training.py`)."""
 
 from __future__ import annotations
 
@@ -89,39 +89,4 @@ _PLACES = {"ResourceScatterNdAdd": "scatter_nd_add", "ResourceScatterNdSub": "sc
 @op(*_PLACES)
 def _scatter_nd(call: Call, ref: Any, indices: Any, updates: Any) -> list[Any]:
     getattr(_variable(ref), _PLACES[call.node.op])(tensor(indices), tensor(updates))
-    return []
-
-
-# -- the steps of optimizers ---------------------------------------------------------------------------
-@op("ResourceApplyGradientDescent")
-def _descend(call: Call, var: Any, alpha: Any, delta: Any) -> list[Any]:
-    _variable(var).assign_sub(tensor(alpha) * tensor(delta))
-    return []
-
-
-@op("ResourceApplyMomentum", "ResourceApplyKerasMomentum")
-def _momentum(call: Call, var: Any, accum: Any, lr: Any, grad: Any, momentum: Any) -> list[Any]:
-    kept, rate = _variable(accum), tensor(lr)
-    turned = call.node.op == "ResourceApplyKerasMomentum"  # there the rate is in what is kept
-    step = tensor(grad) * -rate if turned else tensor(grad)
-    now = kept.assign(kept * tensor(momentum) + step)
-    if call.attr("use_nesterov", False):
-        now = now * tensor(momentum) + step
-    if turned:
-        _variable(var).assign_add(now)
-    else:
-        _variable(var).assign_sub(now * rate)
-    return []
-
-
-@op("ResourceApplyAdam")
-def _adam(call: Call, var: Any, m: Any, v: Any, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any,
-          epsilon: Any, grad: Any) -> list[Any]:
-    first, second, by = _variable(m), _variable(v), tensor(grad)
-    rate = tensor(lr) * tf.sqrt(1 - tensor(beta2_power)) / (1 - tensor(beta1_power))
-    mean = first.assign_add((by - first) * (1 - tensor(beta1)))
-    square = second.assign_add((by * by - second) * (1 - tensor(beta2)))
-    if call.attr("use_nesterov", False):
-        mean = mean * tensor(beta1) + (1 - tensor(beta1)) * by
-    _variable(var).assign_sub(mean * rate / (tf.sqrt(square) + tensor(epsilon)))
     return []
