@@ -119,6 +119,11 @@ def cases(tf):
         "SqrtGrad": {"y": VECTOR, "dy": VECTOR}, "RsqrtGrad": {"y": VECTOR, "dy": VECTOR},
         "SoftplusGrad": {"gradients": VECTOR, "features": VECTOR[::-1].copy()},
         "PopulationCount": {"x": np.int16([0, 1, -1, 300])}, "ToBool": {"input": np.float32(0)},
+        "NearestNeighbors": {"points": ROWS, "centers": -ROWS[:2], "k": 2},
+        "AudioSpectrogram": {"input": np.sin(np.arange(64, dtype=np.float32)).reshape(32, 2), "window_size": 12,
+                             "stride": 7}, "AudioSpectrogram squared": {
+            "input": np.cos(np.arange(20, dtype=np.float32))[:, None], "window_size": 8, "stride": 5,
+            "magnitude_squared": True},
         "ComplexAbs": {"x": np.complex64([3 + 4j, 1j])},
         "IsotonicRegression": {"input": ROWS},
         # -- networks
@@ -166,6 +171,16 @@ def cases(tf):
                            "mode": "REFLECT", "strides": ONES, "padding": "VALID"},
         "FusedResizeAndPadConv2D": {"input": IMAGE[:1], "size": [5, 5], "paddings": [[0, 0], [1, 1], [2, 0], [0, 0]],
                                     "filter": FILTER, "mode": "SYMMETRIC", "strides": ONES, "padding": "VALID"},
+        **{f"MaxPoolGradGrad{v}": {"orig_input": IMAGE[:, :, :4], "orig_output": _pooled(IMAGE[:, :, :4]),
+                                   "grad": IMAGE[:, ::-1, :4].copy(), **POOL} for v in ("", "V2")},
+        "FractionalMaxPoolGrad": {
+            "orig_input": IMAGE[:1, :, :, :1], "orig_output": _pooled_at(IMAGE[:1, :, :, :1], [0, 1, 4], [0, 2, 3, 5]),
+            "out_backprop": WIDE[:, :2, :3, :1], "row_pooling_sequence": np.int64([0, 1, 4]),
+            "col_pooling_sequence": np.int64([0, 2, 3, 5])},
+        "FractionalAvgPoolGrad": {
+            "orig_input_tensor_shape": np.int64([1, 4, 5, 1]), "out_backprop": WIDE[:, :2, :3, :1],
+            "row_pooling_sequence": np.int64([0, 1, 4]), "col_pooling_sequence": np.int64([0, 2, 3, 5]),
+            "overlapping": True},
         "AvgPoolGrad": {"orig_input_shape": [2, 4, 4, 2], "grad": LOW[:, :2], **POOL},
         "AvgPool3DGrad": {"orig_input_shape": [1, 3, 3, 3, 1], "grad": VOLUME[:, :1, :1, :1], "ksize": [1, 2, 2, 2, 1],
                           "strides": [1, 2, 2, 2, 1], "padding": "VALID"},
@@ -183,6 +198,10 @@ def cases(tf):
         **{f"QuantizeAndDequantizeV{v}": {**QUANTISED, "range_given": True} for v in (2, 4)},
         "QuantizeAndDequantizeV3": {**QUANTISED, "num_bits": 4}, "QuantizeAndDequantizeV4Grad": {
             **QUANTISED, "gradients": ROWS},
+        "QuantizeV2": {"input": ROWS, "min_range": -3.0, "max_range": 3.0, "T": tf.qint8},
+        "QuantizeV2 scaled": {"input": ROWS, "min_range": -3.0, "max_range": 3.0, "T": tf.qint8, "mode": "SCALED"},
+        "Dequantize": {"input": tf.bitcast(np.int8([-128, -5, 0, 100]), tf.qint8), "min_range": -3.0,
+                       "max_range": 2.0},
         # -- draws
         **{f"{name} seeded": {"shape": DRAWS, "dtype": tf.float32, "seed": 3, "seed2": 7} for name in (
             "RandomStandardNormal", "TruncatedNormal", "RandomUniform")},
@@ -270,6 +289,9 @@ def cases(tf):
                                 "default_value": np.float32(9)},
         "RaggedFillEmptyRowsGrad": {"reverse_index_map": np.int64([0, 2]), "grad_values": np.float32([1, 2, 3])},
         # -- strings and records
+        "StringSplit": {"input": np.array(["a,b. c", ",x", ""], object), "delimiter": ",."}, "StringSplit all": {
+            "input": np.array(["a,b", ",x,"], object), "delimiter": ",", "skip_empty": False},
+        "StringSplit bytes": {"input": np.array(["ab", "c"], object), "delimiter": ""},
         "StringSplitV2": {"input": TEXTS, "sep": ""}, "StringSplitV2 once": {"input": TEXTS, "sep": " ", "maxsplit": 1},
         **{f"StringNGrams {n}": {"data": np.array(["a", "b", "c"], object), "data_splits": np.int64([0, 2, 3]),
                                  "separator": "-", "ngram_widths": [2, 3], "left_pad": "<", "right_pad": ">",
@@ -294,6 +316,22 @@ def cases(tf):
                            "sparse_types": [], "ragged_value_types": [tf.float32], "ragged_split_types": [tf.int64],
                            "dense_shapes": [[1]]},
     }
+
+
+#: draws from the state of a generator
+FROM_STATES = {
+    "StatefulStandardNormalV2": {}, "StatefulTruncatedNormal": {}, "StatefulUniform": {}, "StatefulUniformFullInt": {},
+    "StatefulUniformInt": {"minval": -3, "maxval": 70}, "StatefulRandomBinomial": {"counts": 9.0, "probs": 0.4}}
+
+
+def drawn(tf, name):
+    """Two draws from a state, and what becomes of it when it moves on."""
+    state = tf.random.Generator.from_seed(7).state
+    given = {"resource": state.handle, "algorithm": np.int64(1)}
+    made = [np.array(getattr(tf.raw_ops, name)(**given, shape=[3], **FROM_STATES[name])) for _ in range(2)]
+    tf.raw_ops.RngSkip(**given, delta=np.int64(2))
+    before = tf.raw_ops.RngReadAndSkip(resource=state.handle, alg=np.int32(1), delta=np.uint64(3))
+    return [*made, np.array(before), np.array(state.numpy())]
 
 
 #: operands of the steps of optimizers by their names; variables have three rows
@@ -338,6 +376,11 @@ def _cached(name, *shape, kept={}):  # noqa: B006  # the same numbers in each ca
     if name not in kept:
         kept[name] = _floats(*shape)
     return kept[name]
+
+
+def _pooled_at(x, rows, columns):
+    return np.float32([[[[x[0, r0:r1, c0:c1, 0].max()] for c0, c1 in zip(columns, columns[1:], strict=False)]
+                        for r0, r1 in zip(rows, rows[1:], strict=False)]])
 
 
 def _pooled(x):

@@ -23,7 +23,7 @@ def recorded(kept):
 
 
 def test_all_cases_are_recorded():
-    assert KEPT.keys() == {*CASES, *raw_cases.UPDATES}
+    assert KEPT.keys() == {*CASES, *raw_cases.UPDATES, *raw_cases.FROM_STATES}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -45,6 +45,11 @@ def compare(name, results):
 @pytest.mark.parametrize("name", raw_cases.UPDATES)
 def test_steps_of_optimizers_are_tensorflows(name):
     compare(name, raw_cases.updated(tf, name))
+
+
+@pytest.mark.parametrize("name", raw_cases.FROM_STATES)
+def test_draws_from_states_are_tensorflows(name):
+    compare(name, raw_cases.drawn(tf, name))
 
 
 def test_a_step_is_one_in_functions_and_rows_are_moved_alone():

@@ -18,7 +18,8 @@ from twofold._front.hosted import hosted
 
 __all__ = ["approx_top_k", "atrous_conv2d_transpose", "conv", "conv2d_backprop_filter_v2", "conv2d_backprop_input_v2",
            "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input", "dilation2d", "erosion2d",
-           "extract_volume_patches", "fractional_avg_pool", "fractional_max_pool", "isotonic_regression", "rising_runs"]
+           "extract_volume_patches", "fractional_avg_pool", "fractional_max_pool", "isotonic_regression", "pooled",
+           "rising_runs"]
 
 
 # -- morphology and patches -----------------------------------------------------------------------------
@@ -196,11 +197,11 @@ def _fractional(op: str, value: Any, ratio: Any, pseudo: bool, overlapping: bool
     for axis in (1, 2):
         begin, most = _sequence(x.shape[axis], ratios[axis], bool(pseudo), (seed or None))
         sequences.append(begin)
-        x = _pooled(x, axis, begin, most + bool(overlapping), bool(overlapping), average)
+        x = pooled(x, axis, begin, most + bool(overlapping), bool(overlapping), average)
     return FractionalPool(x, *sequences)
 
 
-def _pooled(x: Any, axis: int, begin: Any, most: int, overlapping: bool, average: bool) -> Any:
+def pooled(x: Any, axis: int, begin: Any, most: int, overlapping: bool, average: bool) -> Any:
     """The largest elements, or the means, of windows along one axis."""
     size = x.shape[axis]
     ends = tf.minimum(begin[1:] + int(overlapping), size)

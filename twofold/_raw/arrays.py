@@ -20,6 +20,11 @@ CheckNumericsV2(tensor, message) = debugging.check_numerics(tensor, message)
 ComplexAbs(x, Tout=tf.float32) = math.abs(x)
 Copy(input, tensor_name='', debug_ops_spec=[]) = identity(input)
 CopyHost(input, tensor_name='', debug_ops_spec=[]) = identity(input)
+DebugIdentity(input, device_name='', tensor_name='', debug_urls=[], gated_grpc=False) = identity(input)
+DebugIdentityV2(input, tfdbg_context_id='', op_name='', output_slot=-1, tensor_debug_mode=-1, debug_urls=[], \
+circular_buffer_size=1000, tfdbg_run_id='') = identity(input)
+DebugIdentityV3(input, device_name='', tensor_name='', io_of_node='', is_input=False, io_index=-1, debug_urls=[], \
+gated_grpc=False) = identity(input)
 DebugGradientIdentity(input) = identity(input)
 DeepCopy(x) = identity(x)
 LoopCond(input) = identity(input)
@@ -299,6 +304,24 @@ def print_v2(input: Any, output_stream: str = "stderr", end: str = "\n") -> Any:
     import sys
     streams = {"stderr": sys.stderr, "stdout": sys.stdout}
     tf.print(input, output_stream=streams.get(output_stream, output_stream), end=end)
+
+
+@op("nearest_center_indices nearest_center_distances")
+def nearest_neighbors(points: Any, centers: Any, k: Any) -> Any:
+    """The nearest of some centers, by squares of distances."""
+    points, centers = tf.convert_to_tensor(points), tf.convert_to_tensor(centers)
+    apart = tf.reduce_sum(tf.math.squared_difference(points[:, None], centers[None]), -1)
+    count = min(int(known(k, "k")), centers.shape[0] or 0)
+    distances, places = tf.math.top_k(-apart, count)
+    return tf.cast(places, tf.int64), -distances
+
+
+@op()
+def audio_spectrogram(input: Any, window_size: int, stride: int, magnitude_squared: bool = False) -> Any:
+    frames = tf.signal.frame(tf.transpose(input), window_size, stride)
+    waves = tf.signal.rfft(frames * tf.signal.hann_window(window_size), [1 << (window_size - 1).bit_length()])
+    made = tf.abs(waves)
+    return made * made if magnitude_squared else made
 
 
 @op("output segments")

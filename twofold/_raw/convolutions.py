@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._ops.nn_windows import pooled
 from twofold._ops.raw_functions import resize_bilinear
 
-from .declared import op, pulled
+from .declared import known, op, pulled
 
 __all__ = ["ROWS"]
 
@@ -103,6 +104,58 @@ def max_pool3d_grad(orig_input: Any, orig_output: Any, grad: Any, ksize: Any, st
                     data_format: str = "NDHWC") -> Any:
     return pulled(lambda x: tf.nn.max_pool3d(x, ksize, strides, padding, data_format), [orig_input],
                   tf.convert_to_tensor(grad))[0]
+
+
+def _second(pool: Any, orig_input: Any, grad: Any) -> Any:
+    """The gradient of the gradient of a pool, for the cotangent that it is given: of the largest elements their own."""
+    x = tf.convert_to_tensor(orig_input)
+    zeros = tf.zeros(tf.shape(pool(x)), x.dtype)
+    return pulled(lambda ct: pulled(pool, [x], ct)[0], [zeros], tf.convert_to_tensor(grad))[0]
+
+
+@op()
+def max_pool_grad_grad(orig_input: Any, orig_output: Any, grad: Any, ksize: Any, strides: Any, padding: str,
+                       data_format: str = "NHWC") -> Any:
+    return _second(lambda x: tf.nn.max_pool2d(x, ksize, strides, padding, data_format), orig_input, grad)
+
+
+@op(name="MaxPoolGradGradV2")
+def max_pool_grad_grad_v2(orig_input: Any, orig_output: Any, grad: Any, ksize: Any, strides: Any, padding: str,
+                          data_format: str = "NHWC") -> Any:
+    return max_pool_grad_grad(orig_input, orig_output, grad, ksize, strides, padding, data_format)
+
+
+@op(name="MaxPool3DGradGrad")
+def max_pool3d_grad_grad(orig_input: Any, orig_output: Any, grad: Any, ksize: Any, strides: Any, padding: str,
+                         data_format: str = "NDHWC") -> Any:
+    return _second(lambda x: tf.nn.max_pool3d(x, ksize, strides, padding, data_format), orig_input, grad)
+
+
+def _fractional(rows: Any, columns: Any, overlapping: bool, average: bool) -> Any:
+    """A pool by where its windows begin."""
+    begins = [tf.cast(x, tf.int32) for x in (rows, columns)]
+
+    def pool(x: Any) -> Any:
+        for axis, begin in zip((1, 2), begins, strict=True):
+            widest = int(known(tf.reduce_max(begin[1:] - begin[:-1]), "a pooling sequence"))
+            x = pooled(x, axis, begin, widest + int(overlapping), overlapping, average)
+        return x
+    return pool
+
+
+@op()
+def fractional_max_pool_grad(orig_input: Any, orig_output: Any, out_backprop: Any, row_pooling_sequence: Any,
+                             col_pooling_sequence: Any, overlapping: bool = False) -> Any:
+    pool = _fractional(row_pooling_sequence, col_pooling_sequence, overlapping, average=False)
+    return pulled(pool, [orig_input], tf.convert_to_tensor(out_backprop))[0]
+
+
+@op()
+def fractional_avg_pool_grad(orig_input_tensor_shape: Any, out_backprop: Any, row_pooling_sequence: Any,
+                             col_pooling_sequence: Any, overlapping: bool = False) -> Any:
+    pool = _fractional(row_pooling_sequence, col_pooling_sequence, overlapping, average=True)
+    ct = tf.convert_to_tensor(out_backprop)
+    return pulled(pool, [tf.zeros(orig_input_tensor_shape, ct.dtype)], ct)[0]
 
 
 @op()

@@ -20,6 +20,26 @@ FakeQuantWithMinMaxVarsPerChannelGradient(gradients, inputs, min, max, num_bits=
 """
 
 
+@op("output output_min output_max", name="QuantizeV2")
+def quantize_v2(input: Any, min_range: Any, max_range: Any, T: Any, mode: str = "MIN_COMBINED",
+                round_mode: str = "HALF_AWAY_FROM_ZERO", narrow_range: bool = False, axis: int = -1,
+                ensure_minimum_range: float = 0.01) -> Any:
+    return tf.quantization.quantize(input, min_range, max_range, T, mode, round_mode, narrow_range=narrow_range,
+                                    axis=None if axis < 0 else axis, ensure_minimum_range=ensure_minimum_range)
+
+
+@op()
+def dequantize(input: Any, min_range: Any, max_range: Any, mode: str = "MIN_COMBINED", narrow_range: bool = False,
+               axis: int = -1, dtype: Any = tf.float32) -> Any:
+    return tf.quantization.dequantize(input, min_range, max_range, mode, narrow_range=narrow_range,
+                                      axis=None if axis < 0 else axis, dtype=dtype)
+
+
+@op("output output_min output_max", lists="values input_mins input_maxes")
+def quantized_concat(concat_dim: Any, values: Any, input_mins: Any, input_maxes: Any) -> Any:
+    return tf.quantization.quantized_concat(concat_dim, values, input_mins, input_maxes)
+
+
 @op(name="QuantizeAndDequantizeV2")
 def quantize_and_dequantize_v2(input: Any, input_min: Any, input_max: Any, signed_input: bool = True,
                                num_bits: int = 8, range_given: bool = False, round_mode: str = "HALF_TO_EVEN",

@@ -20,6 +20,11 @@ AllCandidateSampler(true_classes, num_true, num_sampled, unique, seed=0, seed2=0
 = random.all_candidate_sampler(true_classes, num_true, num_sampled, unique, seed)
 ComputeAccidentalHits(true_classes, sampled_candidates, num_true, seed=0, seed2=0) -> indices, ids, weights \
 = nn.compute_accidental_hits(true_classes, sampled_candidates, num_true)
+FixedUnigramCandidateSampler(true_classes, num_true, num_sampled, unique, range_max, vocab_file='', distortion=1, \
+num_reserved_ids=0, num_shards=1, shard=0, unigrams=[], seed=0, seed2=0) \
+-> sampled_candidates, true_expected_count, sampled_expected_count \
+= random.fixed_unigram_candidate_sampler(true_classes, num_true, num_sampled, unique, range_max, vocab_file, \
+distortion, num_reserved_ids, num_shards, shard, unigrams, seed)
 LogUniformCandidateSampler(true_classes, num_true, num_sampled, unique, range_max, seed=0, seed2=0) \
 -> sampled_candidates, true_expected_count, sampled_expected_count \
 = random.log_uniform_candidate_sampler(true_classes, num_true, num_sampled, unique, range_max, seed)
@@ -124,6 +129,61 @@ def stateless_random_gamma_v3(shape: Any, key: Any, counter: Any, alg: Any, alph
 def stateless_random_gamma_v2(shape: Any, seed: Any, alpha: Any) -> Any:
     alpha = tf.convert_to_tensor(alpha)
     return tf.random.stateless_gamma(shape, seed, alpha, dtype=alpha.dtype)
+
+
+# -- streams of variables -----------------------------------------------------------------------------
+def _of_variable(resource: Any, algorithm: Any) -> draws.Stream:
+    """The stream of a generator's state, which moves on."""
+    draws.like_of(int(known(algorithm, "algorithm")))
+
+    def state(blocks: Any) -> Any:
+        before = resource.read_value()
+        resource.assign(ops.random_skip(before, tf.cast(blocks, tf.int64)))
+        return before
+    return state
+
+
+@op(name="StatefulStandardNormalV2")
+def stateful_standard_normal_v2(resource: Any, algorithm: Any, shape: Any, dtype: Any = tf.float32) -> Any:
+    return draws.normal(_of_variable(resource, algorithm), shape_arg(shape), 0.0, 1.0, tf.as_dtype(dtype))
+
+
+@op()
+def stateful_truncated_normal(resource: Any, algorithm: Any, shape: Any, dtype: Any = tf.float32) -> Any:
+    return draws.truncated_normal(_of_variable(resource, algorithm), shape_arg(shape), 0.0, 1.0, tf.as_dtype(dtype))
+
+
+@op()
+def stateful_uniform(resource: Any, algorithm: Any, shape: Any, dtype: Any = tf.float32) -> Any:
+    return draws.uniform(_of_variable(resource, algorithm), shape_arg(shape), 0, 1, tf.as_dtype(dtype))
+
+
+@op()
+def stateful_uniform_full_int(resource: Any, algorithm: Any, shape: Any, dtype: Any = tf.uint64) -> Any:
+    return draws.full_integers(_of_variable(resource, algorithm), shape_arg(shape), tf.as_dtype(dtype))
+
+
+@op()
+def stateful_uniform_int(resource: Any, algorithm: Any, shape: Any, minval: Any, maxval: Any) -> Any:
+    low = tf.convert_to_tensor(minval, dtype_hint=tf.int64)
+    return draws.uniform(_of_variable(resource, algorithm), shape_arg(shape), low, maxval, low.dtype)
+
+
+@op()
+def stateful_random_binomial(resource: Any, algorithm: Any, shape: Any, counts: Any, probs: Any,
+                             dtype: Any = tf.int64) -> Any:
+    return draws.binomial(_of_variable(resource, algorithm), shape_arg(shape), counts, probs, tf.as_dtype(dtype))
+
+
+@op()
+def rng_read_and_skip(resource: Any, alg: Any, delta: Any) -> Any:
+    """The state as it was; it moves on by as many draws, each of which has 256 blocks."""
+    return _of_variable(resource, alg)(tf.bitcast(tf.cast(delta, tf.uint64), tf.int64) * draws.SKIP)
+
+
+@op()
+def rng_skip(resource: Any, algorithm: Any, delta: Any) -> None:
+    _of_variable(resource, algorithm)(tf.cast(delta, tf.int64) * draws.SKIP)
 
 
 @op()

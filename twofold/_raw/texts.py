@@ -22,6 +22,19 @@ StringFormat(*inputs, template='%s', placeholder='%s', summarize=3) \
 
 
 # -- strings ------------------------------------------------------------------------------------------
+@op("indices values shape")
+def string_split(input: Any, delimiter: Any, skip_empty: bool = True) -> Any:
+    """By any of the delimiter's characters; between all bytes, where it has none."""
+    cut = bytes(known(delimiter, "delimiter")).decode()
+    if not cut:
+        rows = tf.strings.bytes_split(input)
+    else:
+        any_of = "".join([f"\\x{ord(c):02x}" for c in cut])
+        texts = tf.strings.regex_replace(input, f"[{any_of}]", cut[0].replace("\\", "\\\\"))
+        rows = tf.strings.split(texts, cut[0])
+    return parts((tf.ragged.boolean_mask(rows, tf.strings.length(rows) > 0) if skip_empty else rows).to_sparse())
+
+
 
 
 @op("ngrams ngrams_splits", name="StringNGrams")

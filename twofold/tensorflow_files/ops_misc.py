@@ -7,9 +7,6 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold.eager.variable import Variable
-from twofold.ir import ops
-from twofold.ir.math_draws import SKIP
 from twofold.tracer.contents import content
 from twofold.tracer.symbolic import SymbolicTensor
 
@@ -76,17 +73,6 @@ def _stream(name: str) -> Any:
 
 
 # -- random numbers ------------------------------------------------------------------------------------
-@op("RngReadAndSkip")
-def _skip(call: Call, resource: Any, alg: Any, delta: Any) -> list[Any]:
-    """The state of a generator, which is moved on."""
-    if not isinstance(resource, Variable):
-        raise ValueError("the state of the generator is no variable")
-    before = resource.read_value()
-    count = tf.bitcast(tf.cast(tensor(delta), tf.uint64), tf.int64) * SKIP
-    resource.assign(ops.random_skip(before, count))
-    return [before]
-
-
 @op("StatelessRandomGetAlg")
 def _algorithm(call: Call) -> list[Any]:
     return [np.array(1, np.int32)]

@@ -243,8 +243,9 @@ def _raw(entry: Entry, name: str, given: dict[str, Any], own: dict[str, Any]) ->
     values = [v for value in given.values() for v in (value if isinstance(value, list) else [value])]
     folds = bool(values) and name not in _RUNS and all(isinstance(v, np.ndarray) for v in values) and (
         sum(v.size for v in values) <= _FOLDED)
-    if not name.startswith("Resource"):  # those assign to the variables
-        given = {k: [_read(v) for v in value] if isinstance(value, list) else _read(value) for k, value in given.items()}
+    if not name.startswith(("Resource", "Rng", "Stateful")):  # those assign to the variables
+        given = {k: [_read(v) for v in value] if isinstance(value, list) else _read(value)
+                 for k, value in given.items()}
     if not folds:
         return entry.run(**given, **attrs)
     with tf.init_scope():
