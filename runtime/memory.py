@@ -87,10 +87,11 @@ def statistics() -> Statistics:
 
 
 def is_unshared(array: np.ndarray) -> bool:
-    """Whether an array has memory of its own, or a block of the pool, that no other array views."""
-    if not array.flags.writeable or array.flags.owndata:
-        return array.flags.writeable and array.base is None
+    """Whether an array has memory of its own, or a block of the pool, that no other array views, and nobody waits for
+    its end but the pool."""
     leases = weakref.getweakrefs(array)
+    if not array.flags.writeable or array.flags.owndata:
+        return array.flags.writeable and array.base is None and not leases
     return len(leases) == 1 and type(leases[0]) is _Lease and sys.getrefcount(array.base) <= _UNSHARED + 1
 
 
