@@ -358,6 +358,19 @@ def _sparse_matmul(p: Placer) -> None:
     p.fill([p.out], order, Run(p.kernel(sparse.product, p.out.dtype, index), arguments, size, work))
 
 
+@lowering("sparse_dots")
+def _sparse_dots(p: Placer) -> None:
+    rows, columns = (p.index(s) for s in p.operands[:2])
+    left, right = (p.dense(s) for s in p.operands[2:])
+    (count,), (most, width), inner = p.out.dims, left.layout.shape, right.layout.shape[0]
+    checks = [run for indices, limit in ((rows, most), (columns, inner))
+              for run in _checks(p, indices, count, limit, 1, _index_detail(indices, limit))]
+    if checks:
+        p.fill([], *checks)
+    arguments = [p.out, *map(p.at, (rows, columns, left, right)), most, inner, width]
+    p.fill([p.out], Run(p.kernel(sparse.dots, p.out.dtype, rows.base.dtype), arguments, count, width))
+
+
 @lowering("first_equal")
 def _first_equal(p: Placer) -> None:
     x, (count,) = p.dense(p.operands[0]), p.out.dims

@@ -19,7 +19,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar
 
-__all__ = ["rows", "cross_entropy"]
+__all__ = ["RowLanes", "rows", "cross_entropy"]
 
 _Join: TypeAlias = Callable[[Scalar, Scalar], Scalar]
 
@@ -105,7 +105,7 @@ class _NumbersOfLanes:
         self.take(at, self.b.load(self.memory, other))
 
 
-class _RowLanes:
+class RowLanes:
     """One thread that goes over rows, with memory for all lanes, which one reduction after another uses."""
 
     def __init__(self, b: LoopBuilder, dtype: DType) -> None:
@@ -133,7 +133,7 @@ class _TeamLane:
         self.b, self.dtype = b, dtype
 
     def reduced(self, count: Scalar, start: float, join: _Join, element: Callable[[Scalar], Scalar]) -> Scalar:
-        """`_RowLanes.reduced`, for all threads of the team."""
+        """`RowLanes.reduced`, for all threads of the team."""
         own = _NumberOfLane(self.b, self.b.const(start, self.dtype), join)
         lanes.sweep_by_team(self.b, [own], count, lambda lane, i, into: into[0].join([element(i)]))
         return self.b.leading(own.cell.get())
@@ -165,9 +165,9 @@ def _builder(name: str, by_team: bool) -> LoopBuilder:
     return TeamBuilder(f"{name} by teams") if by_team else LoopBuilder(name)
 
 
-def _row_lanes(b: LoopBuilder, dtype: DType) -> _RowLanes | _TeamLane:
+def _row_lanes(b: LoopBuilder, dtype: DType) -> RowLanes | _TeamLane:
     """Who goes over rows in a kernel."""
-    return _TeamLane(b, dtype) if isinstance(b, TeamBuilder) else _RowLanes(b, dtype)
+    return _TeamLane(b, dtype) if isinstance(b, TeamBuilder) else RowLanes(b, dtype)
 
 
 def _larger(b: LoopBuilder) -> Callable[[Scalar, Scalar], Scalar]:

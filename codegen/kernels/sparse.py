@@ -1,4 +1,4 @@
-"""Loops of products of a sparse and a dense matrix.
+"""Loops of products of a sparse and a dense matrix, and of elements of a product of dense ones.
 
 The range counts rows of the result. Where elements lie in the order of their rows, those of a range are found by a
 search; else all are looked at, and those of other ranges passed over. In both ways the elements of a row are added in
@@ -12,8 +12,9 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar
 
 from ..loop import Kernel, LoopBuilder, Pointer
+from .softmax import RowLanes
 
-__all__ = ["BLOCK", "ordered", "product"]
+__all__ = ["BLOCK", "dots", "ordered", "product"]
 
 BLOCK = 4096  # elements whose order is looked at together
 _HALVINGS = 64  # of a number of elements
@@ -61,6 +62,27 @@ def product(dtype: DType, index: DType) -> Kernel:
             value, to, source = b.load(values, k), row * width, column * width
             with b.for_(0, width) as i:
                 b.store(out, to + i, b.load(out, to + i) + value * b.load(dense, source + i))
+    return b.finish()
+
+
+def dots(dtype: DType, index: DType) -> Kernel:
+    """`sum(left[rows[k], :] * right[columns[k], :])` for each k in the range, in the order of a chunk (`lanes.py`).
+
+    args: addresses of the results, of rows, columns, and both matrices; the numbers of rows of these, and of columns.
+    Indices have been checked before; for wrong ones the result is 0.
+    """
+    b = LoopBuilder(f"sparse dots {dtype.short} {index.short}")
+    out, rows, columns = b.pointer("out", dtype), b.pointer("rows", index), b.pointer("columns", index)
+    left, right = b.pointer("left", dtype), b.pointer("right", dtype)
+    most, inner, width = (b.integer() for _ in range(3))
+    lanes = RowLanes(b, dtype)
+    with b.for_(b.start, b.stop) as k:
+        row, column = (b.cast(b.load(indices, k), dt.int64) for indices in (rows, columns))
+        inside = b.and_(b.and_(b.ge(row, 0), b.lt(row, most)), b.and_(b.ge(column, 0), b.lt(column, inner)))
+        one, other = row * width, column * width
+        total = lanes.reduced(b.select(inside, width, 0), 0.0, b.add,
+                              lambda i: b.load(left, one + i) * b.load(right, other + i))
+        b.store(out, k, total)
     return b.finish()
 
 

@@ -14,7 +14,7 @@ from ..op import Op, primitive
 from ..spec import spec
 from ..types import AnyTensor, Cotangents, Spec
 
-__all__ = ["sparse_matmul"]
+__all__ = ["sparse_dots", "sparse_matmul"]
 
 _IDS = frozenset({dt.int32, dt.int64})
 
@@ -37,10 +37,7 @@ def _infer(op: Op, rows: Spec, columns: Spec, values: Spec, dense: Spec, *, size
 
 def _vjp(ct: AnyTensor, out: Spec, rows: AnyTensor, columns: AnyTensor, values: AnyTensor, dense: AnyTensor, *,
          size: int) -> Cotangents:
-    def of_values() -> AnyTensor:
-        products = ops.multiply(ops.gather(ct, rows), ops.gather(dense, columns))
-        return ops.reduce_sum(products, axis=(1,))
-    return (None, None, of_values,
+    return (None, None, lambda: ops.sparse_dots(rows, columns, ct, dense),
             lambda: ops.sparse_matmul(columns, rows, values, ct, size=dense.dims[0]))
 
 
@@ -60,4 +57,43 @@ def sparse_matmul(rows: AnyTensor, columns: AnyTensor, values: AnyTensor, dense:
         InvalidArgumentError: a row or a column is out of range. ShapeError: the shapes do not fit.
     Gradient: for values the dot products of rows of the cotangent and of `dense`; for `dense` the product of the
     transposed sparse matrix and the cotangent.
+    """
+
+
+# -- elements of a product of dense matrices ----------------------------------------------------------
+def _dots_infer(op: Op, rows: Spec, columns: Spec, left: Spec, right: Spec) -> Spec:
+    operands = (rows, columns, left, right)
+    for n in (0, 1):
+        rules.require_dtype(op, operands, n, _IDS)
+    rules.same_dtype(op, operands, (0, 1))
+    rules.require_dtype(op, operands, 2, frozenset({dt.float32, dt.float64}))
+    rules.same_dtype(op, operands, (2, 3))
+    for n, rank in enumerate((1, 1, 2, 2)):
+        rules.require_rank(op, operands, n, rank, rank)
+    if not dm.require_eq(rows.dims[0], columns.dims[0]):
+        raise rules.fail(op, operands, "there must be a row and a column for each element.")
+    if not dm.require_eq(left.dims[1], right.dims[1]):
+        raise rules.fail(op, operands, "both matrices must have the same number of columns.")
+    return spec(rows.dims, left.dtype)
+
+
+def _dots_vjp(ct: AnyTensor, out: Spec, rows: AnyTensor, columns: AnyTensor, left: AnyTensor,
+              right: AnyTensor) -> Cotangents:
+    return (None, None, lambda: ops.sparse_matmul(rows, columns, ct, right, size=left.dims[0]),
+            lambda: ops.sparse_matmul(columns, rows, ct, left, size=right.dims[0]))
+
+
+@primitive(infer=_dots_infer, vjp=_dots_vjp, saves=("rows", "columns", "left", "right"), lower="sparse")
+def sparse_dots(rows: AnyTensor, columns: AnyTensor, left: AnyTensor, right: AnyTensor) -> AnyTensor:
+    """The dot products of rows of two matrices: elements of the product of the one and the transposed other.
+
+    Args:
+        rows, columns: int32 or int64 vectors: the numbers of the rows of `left`, and of `right`.
+        left, right: float32 or float64 matrices of as many columns.
+    Returns:
+        Vector with an element for each of the numbers; products are added in the order of a chunk.
+    Raises:
+        InvalidArgumentError: a row or a column is out of range. ShapeError: the shapes do not fit.
+    Gradient: products of the sparse matrix that has the cotangents at these places, and of its transpose, with the
+    other matrix.
     """

@@ -258,6 +258,14 @@ def test_sparse_products(in_order: bool) -> None:
         assert np.array_equal(out[start:stop], want[start:stop]) and not out[:start].any() and not out[stop:].any()
 
 
+def test_elements_of_products() -> None:
+    rng = np.random.default_rng(24)
+    rows, columns = rng.integers(0, 6, 40), rng.integers(0, 5, 40)
+    left, right = rng.normal(size=(6, 70)).astype(np.float32), rng.normal(size=(5, 70)).astype(np.float32)
+    _, (out, *_) = same(sparse.dots(F32, dt.int64), 0, 40, zeros(F32, 40), rows, columns, left, right, 6, 5, 70)
+    np.testing.assert_allclose(out, (left.astype(float)[rows] * right[columns]).sum(1), rtol=1e-5, atol=1e-5)
+
+
 def test_places_of_equal_numbers() -> None:
     x = np.random.default_rng(25).integers(-20, 20, 300)
     want = [x.tolist().index(number) for number in x.tolist()]

@@ -232,6 +232,10 @@ def multiplied(rows, columns, values, dense, size):
     return matrix @ dense
 
 
+def dots(rows, columns, left, right):
+    return np.sum(left[rows] * right[columns], axis=1)
+
+
 def sparse():
     """Elements in the order of their rows, and in any order, also of more elements than a block has."""
     for rows, shapes, size in ((sorted_ids, [[(7,), (7,), (7,), (5, 3)], [(0,), (0,), (0,), (2, 3)]], 6),
@@ -240,6 +244,11 @@ def sparse():
         yield Case("sparse_matmul", "ops.sparse_matmul", shapes, multiplied, kwargs={"size": size}, dtypes=WIDE, ulps=4,
                    atol=2048, dtypes_per_operand=[dt.int64, dt.int64, None, None], grad=(2, 3) if size != 5 else False,
                    domain=[rows, sorted_ids, (-3, 3), (-3, 3)])
+    for shapes, grad in (([[(7,), (7,), (5, 3), (4, 3)], [(0,), (0,), (2, 3), (2, 3)]], (2, 3)),
+                         ([(9,), (9,), (4, 70), (4, 70)], False)):
+        yield Case("sparse_dots", "ops.sparse_dots", shapes, dots, dtypes=WIDE, ulps=4, atol=256, grad=grad,
+                   dtypes_per_operand=[dt.int64, dt.int64, None, None],
+                   domain=[*[lambda rng, shape: all_ids(rng, shape) % 4] * 2, (-3, 3), (-3, 3)])
 
 
 # -- bins ---------------------------------------------------------------------------------------------

@@ -75,6 +75,13 @@ def sparse_matmul(w: Writer, node: g.Node, rows: Ref, columns: Ref, values: Ref,
     return combined(w, begin, into, w.cast(rows, dt.int64), products, "add")
 
 
+@meaning("sparse_dots")
+def sparse_dots(w: Writer, node: g.Node, rows: Ref, columns: Ref, left: Ref, right: Ref) -> Ref:
+    """Rows of both matrices, multiplied and added up."""
+    products = w.op("Mul", w.op("Gather", left, rows, axis=0), w.op("Gather", right, columns, axis=0))
+    return w.op("ReduceSum", products, w.ints([1]), keepdims=0)
+
+
 @meaning("segment_sum", "segment_prod", "segment_max", "segment_min")
 def in_order(w: Writer, node: g.Node, data: Ref, ids: Ref) -> Ref:
     """As many segments as the last id says; 0, or 1 for products, where one has no rows."""
