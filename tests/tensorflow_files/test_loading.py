@@ -22,7 +22,8 @@ def unpacked(tmp_path: Path) -> Any:
         folder = tmp_path / name
         with zipfile.ZipFile(_DATA / f"{name}.zip") as archive:
             archive.extractall(folder)
-        return str(folder), np.load(folder / "expected.npz")
+        with np.load(folder / "expected.npz") as kept:
+            return str(folder), dict(kept)
     return unpack
 
 

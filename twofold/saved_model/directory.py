@@ -95,8 +95,8 @@ def read_manifest(path: str, newest_op_set: int) -> Manifest:
         NotFoundError: there is none. DataLossError: it is damaged. FailedPreconditionError: it is of a newer version.
     """
     if not exists(path):
-        hint = ". TensorFlow wrote what is there: tf.saved_model.load gives it, and tf.saved_model.save writes that as " \
-               "a model for this" if written_by_tensorflow(path) else ""
+        hint = (". TensorFlow wrote what is there: tf.saved_model.load gives it, and tf.saved_model.save writes that "
+                "as a model for this") if written_by_tensorflow(path) else ""
         raise NoModelError(None, None, f"SavedModel file does not exist at: {path}{os.sep}{{{MANIFEST}}}{hint}")
     try:
         with _opened(path, (MANIFEST,)) as file:
