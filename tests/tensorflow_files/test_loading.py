@@ -117,6 +117,7 @@ def test_tables_of_constants_of_files_and_of_what_was_put_in(unpacked: Any, tmp_
     model = tf.saved_model.load(folder)
     for given, name in zip(model.look(want["words"]), ["numbers", "lines", "seen"], strict=True):
         _near(given, want[name])
+    assert model.numbers.lookup(["two", "none"]).numpy().tolist() == [2, -1]
     _near(model.insert(["one"], [2.5]), want["size"])
     _near(model.look(want["words"])[2], want["seen_after"])
     for given, name in zip(model.pieces("Some WORDS here"), ["joined", "lengths", "parts"], strict=True):

@@ -100,7 +100,8 @@ def load_model(filepath: Any, custom_objects: Mapping[str, Any] | None = None, c
         raise FileNotFoundError(f"File not found: filepath={path}. Please ensure the file is an accessible `.keras` "
                                 "zip file or `.h5` file.")
     if os.path.isdir(path):
-        raise ValueError(f"{path} is a folder: saved models are read by tf.saved_model.load.")
+        raise ValueError(f"{path} is a folder: saved models are read by tf.saved_model.load, and "
+                         "are layers by tf.keras.layers.TFSMLayer.")
     _reading.opened(path).close()  # a pipe would be waited for
     if zipfile.is_zipfile(path):
         return _read_archive(path, custom_objects, compile)

@@ -21,7 +21,6 @@ from twofold.tracer.function import Function
 from twofold.tracer.options import Options
 from twofold.tracer.restored import NoFit, fitted, refusal
 from twofold.tracer.signature import CallArguments
-from twofold.tracer.symbolic import SymbolicValueError
 
 from .graphs import Called, Library
 from .run import FAULTS, NodeError, Run, lacking
@@ -64,7 +63,7 @@ class Graph:
             return self._packed(self._outputs(tensors))
         except NodeError as e:
             raise _told(e, self._source) from e.cause
-        except (SymbolicValueError, OpError):
+        except OpError:
             raise
         except FAULTS as e:
             raise InvalidArgumentError(f"{self._source}: {self.name}: {str(e)[:500]}") from e
@@ -107,8 +106,6 @@ class Graph:
 def _told(error: NodeError, source: str) -> Exception:
     """The error for a node: of the class that its op raised, with the node's name."""
     cause = error.cause
-    if isinstance(cause, SymbolicValueError):
-        return cause
     text = f"{source}: {error.node}: {str(cause)[:1000]}"
     return type(cause)(None, None, text) if isinstance(cause, OpError) else InvalidArgumentError(text)
 

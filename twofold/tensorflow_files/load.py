@@ -13,6 +13,7 @@ import twofold as tf
 from twofold._formats.reading import damaged, reads
 from twofold.eager.variable import Variable
 from twofold.ir.errors import InvalidArgumentError, NotFoundError, UnimplementedError
+from twofold.lookup import StaticHashTable
 from twofold.saved_model.asset import Asset
 from twofold.saved_model.loading import LoadedModule
 from twofold.saved_model.signatures import SignatureFunction
@@ -20,7 +21,7 @@ from twofold.tracking import Trackable
 from twofold.train.tensor_bundle import Bundle
 
 from .functions import Graph, LazySignatures, LoadedSignature, loaded_function
-from .graphs import Called, Gradient, Source
+from .graphs import Body, Called, Gradient, Source
 from .loaded import CallableObject, LoadedObject
 from .messages import Message
 from .meta_graph import FILE, MetaGraph, read_meta_graph
@@ -65,6 +66,7 @@ class _Builder:
                 self.made[number] = self._plain(number, saved)
         self._gradients()
         self._fill_tables()
+        self._defaults()
         for number, saved in enumerate(self.saved):
             self._fill(self.made[number], saved)
         root = self.made[0]
@@ -151,6 +153,29 @@ class _Builder:
             if "table-keys" in values and hasattr(made, "_contents") and self.bundle is not None:
                 made._contents.replace(self.bundle.tensor(values["table-keys"]),
                                        self.bundle.tensor(values["table-values"]))
+
+    def _defaults(self) -> None:
+        """Give tables that never change the value of missing keys, which only those who look keys up say."""
+        if not any(isinstance(made, StaticHashTable) for made in self.made.values()):
+            return
+        for name, saved in self.concrete.items():
+            body = self.meta.library.body(name) if name in self.meta.library else None
+            for node in [] if body is None else body.nodes:
+                if node.op == "LookupTableFindV2" and len(node.inputs) == 3 and body is not None:
+                    table, _, default = [self._bound_to(body, saved, source) for source in node.inputs]
+                    if isinstance(table, StaticHashTable) and isinstance(default, tf.Tensor) and (
+                            default.dtype is table.value_dtype and default.shape.rank == 0):
+                        table._default = default
+
+    def _bound_to(self, body: Body, saved: SavedConcrete, source: Source) -> Any:
+        """The object that an argument of a function is, or a constant in it; None for anything else."""
+        nodes = [node for node in body.nodes if node.name == source.name and node.op == "Const"]
+        if nodes:
+            return tf.constant(nodes[0].attrs["value"])
+        if source.name not in body.inputs:
+            return None
+        place = body.inputs.index(source.name) - len(body.inputs) + len(saved.bound)
+        return self.made[saved.bound[place]] if place >= 0 else None
 
     def _run(self, number: int, captured: Callable[[int], Any]) -> list[Any]:
         """What a function without arguments gives, run at once."""
