@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from twofold.ir import nest, ops, surroundings
 from twofold.ir.grad import zeros_like
@@ -24,7 +25,7 @@ from .tape import GradientTape
 from .tensor import Tensor, alias
 from .types import AnyVariable, Args, Kwargs, Nest, Vjp
 
-__all__ = ["custom_gradient", "recompute_grad", "grad_pass_through"]
+__all__ = ["SignatureOf", "custom_gradient", "recompute_grad", "grad_pass_through"]
 
 
 @native.guard
@@ -112,6 +113,27 @@ def _enter(decorated: Decorated, *args: object, **kwargs: object) -> Nest:
     return decorated._call_with(decorated.function, args, kwargs)
 
 
+class SignatureOf:
+    """`__signature__` of objects that stand for functions, which `inspect` reads before it looks at what they are.
+
+    Args:
+        read: gives the signature of an object; None where there is none, as of the class itself.
+    """
+
+    def __init__(self, read: Callable[[Any], inspect.Signature | None]) -> None:
+        self._read = read
+
+    def __get__(self, instance: object, owner: type | None = None) -> inspect.Signature | None:
+        return None if instance is None else self._read(instance)
+
+
+def _signature(decorated: Decorated) -> inspect.Signature | None:
+    try:
+        return inspect.signature(decorated.function)
+    except (TypeError, ValueError):  # a builtin without a signature
+        return None
+
+
 class Decorated:
     """A function that is called by way of `call(f, args, kwargs)`; a method when it stands in a class.
 
@@ -120,6 +142,7 @@ class Decorated:
     """
 
     __call__: PythonFunction = native.as_method(native.guard(_enter, "__call__"))
+    __signature__ = SignatureOf(_signature)
 
     def __init__(self, f: PythonFunction, call: Callable[[PythonFunction, Args, Kwargs], Nest]):
         functools.update_wrapper(self, f)

@@ -54,6 +54,11 @@ class DType:
         return self.kind in "iu"
 
     @property
+    def is_numeric(self) -> bool:
+        """Whether numbers are of this type: integers, real or complex ones, but no bools."""
+        return self.kind in "iufc"
+
+    @property
     def is_unsigned(self) -> bool:
         """Whether this is an unsigned integer type."""
         return self.kind == "u"

@@ -18,6 +18,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias
 
+from twofold.eager.custom import SignatureOf
 from twofold.eager.executing import asks_where, backend_for
 from twofold.eager.playing import Entry
 from twofold.eager.tensor import Tensor
@@ -125,6 +126,7 @@ class Function:
     __call__: Any  # native code, or a Python function; see the end of this file
     _quick: tuple[Variant, ...]
     get_concrete_function: Any  # likewise
+    __signature__ = SignatureOf(lambda function: function.function_spec)
 
     def __init__(self, python_function: PythonFunction, settings: options.Options,
                  instance: Callable[[], object] | None = None) -> None:

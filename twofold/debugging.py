@@ -447,7 +447,7 @@ def is_numeric_tensor(tensor: Any) -> bool:
     >>> tf.debugging.is_numeric_tensor(tf.constant(3)), tf.debugging.is_numeric_tensor(3)
     (True, False)
     """
-    return isinstance(tensor, (Tensor, Variable)) and tensor.dtype in dt.NUMERIC
+    return isinstance(tensor, (Tensor, Variable)) and tensor.dtype.is_numeric
 
 
 @public

@@ -81,6 +81,40 @@ inner.assign(6.0)
 tf.train.Checkpoint(holder=holder).read(sys.argv[1] + "/point")
 assert inner.numpy() == 5.0
 
+# Saved models hold what `_trackable_children` says, and the functions that properties give.
+class Served(internal.tracking.AutoTrackable):
+    def __init__(self):
+        self.by_number, self.scale, self.unsaved = {0: [tf.Variable(1.0)]}, tf.Variable(3.0), tf.Variable(4.0)
+    @property
+    def _default_save_signature(self):
+        return tf.function(lambda x: x * self.scale, input_signature=[tf.TensorSpec([None])])
+    @property
+    def not_yet(self):
+        raise ValueError("there is none")
+    def _trackable_children(self, save_type="checkpoint", **kwargs):
+        children = super()._trackable_children(save_type, **kwargs)
+        return {name: child for name, child in children.items() if name != "unsaved"}
+tf.saved_model.save(Served(), sys.argv[1] + "/served")
+loaded = tf.saved_model.load(sys.argv[1] + "/served")
+assert loaded.signatures["serving_default"](tf.constant([2.0]))["output_0"].numpy().tolist() == [6.0]
+assert loaded.scale.numpy() == 3.0 and not hasattr(loaded, "unsaved") and not hasattr(loaded, "by_number")
+
+from tensorflow.python.eager import context
+context._reset_context()
+assert len(tf.config.list_logical_devices("CPU")) == 1
+
+# Products of sparse matrices.
+import numpy as np
+from tensorflow.python.ops.linalg.sparse import sparse_csr_matrix_ops as csr
+def product(a, b):
+    a, b = (csr.sparse_tensor_to_csr_sparse_matrix(x.indices, x.values, x.dense_shape) for x in (a, b))
+    parts = csr.csr_sparse_matrix_to_sparse_tensor(csr.sparse_matrix_sparse_mat_mul(a, b, tf.float32), tf.float32)
+    return tf.sparse.to_dense(tf.SparseTensor(parts.indices, parts.values, parts.dense_shape))
+for shapes in ((4, 5), (5, 3)), ((2, 3, 4), (2, 4, 2)):
+    a, b = (np.where(np.arange(np.prod(s)) % 3 % 2 == 0, np.arange(np.prod(s)), 0).reshape(s).astype("f") for s in shapes)
+    given = tf.sparse.from_dense(a), tf.sparse.from_dense(b)
+    assert product(*given).numpy().tolist() == tf.function(product)(*given).numpy().tolist() == (a @ b).tolist()
+
 if sys.argv[2] == "children":  # processes that the program starts
     print(subprocess.run([sys.executable, "-c", "import tensorflow; print(tensorflow.__version__)"],
                          capture_output=True, text=True, check=True).stdout.strip())

@@ -336,3 +336,19 @@ def test_stop_gradient() -> None:
     x = tf.constant(3.0)
     assert float(derivative(lambda x: x * tf.stop_gradient(x), x)) == 3.0
     assert derivative(tf.stop_gradient, x) is None
+
+
+def test_signatures_are_those_of_the_functions():
+    class Layer:
+        def __call__(self, y, z=2):
+            return y, lambda g: g
+
+        @tf.function(input_signature=[tf.TensorSpec([])])
+        def method(self, inputs):
+            return inputs
+
+    for fn, expected in [(tf.custom_gradient(Layer()), "(y, z=2)"), (Layer().method, "(inputs)"),
+                         (Layer.method, "(self, inputs)"), (tf.function(lambda x, y=1: x), "(x, y=1)")]:
+        assert str(inspect.signature(fn)) == expected
+        assert inspect.getfullargspec(fn).args == list(inspect.signature(fn).parameters)
+    assert "input_signature" not in str(inspect.signature(type(Layer.method)))

@@ -156,3 +156,18 @@ def test_scattered_bools():
     assert tf.scatter_nd(tf.zeros([256, 1], tf.int32), tf.ones([256], tf.bool), [1]).numpy().tolist() == [True]
     compiled = tf.function(lambda v: tf.scatter_nd(places, v, shape), fallback=False)
     assert compiled(tf.constant([False, True, True, False, False])).numpy().tolist() == [True, True, False, False]
+
+
+def test_sizes_may_be_computed_as_floats():
+    x, size = tf.ones([3, 2]), tf.constant(2.0)
+    assert tf.reshape(x, (size, 3)).shape == (2, 3)
+    for wrong in ((tf.constant(2.5), 3), (tf.constant(float("inf")), 3), (2.0, 3), tf.constant([2.0, 3.0])):
+        with pytest.raises(TypeError):
+            tf.reshape(x, wrong)
+    with pytest.raises(TypeError):
+        tf.reduce_sum(x, axis=(tf.constant(0.0),))
+
+
+def test_numeric_dtypes():
+    names = [d.name for d in (tf.float32, tf.bfloat16, tf.int8, tf.complex64, tf.bool, tf.string) if d.is_numeric]
+    assert names == ["float32", "bfloat16", "int8", "complex64"]

@@ -245,3 +245,17 @@ def test_keys_of_classes_derived_from_bytes() -> None:
     assert as_dict(table) == {b"a": 1, b"b": 2} and table[tf.constant(["b", "a"])].numpy().tolist() == [2, 1]
     hashes = tf.strings.to_hash_bucket_fast(tensor_of(np.array([Text(b"a"), b"b"], object)), 9)
     assert hashes.numpy().tolist() == tf.strings.to_hash_bucket_fast(["a", "b"], 9).numpy().tolist()
+
+
+def test_an_initializer_fills_the_table_itself():
+    class None_(tf.lookup.KeyValueTensorInitializer):
+        key_dtype, value_dtype = "string", tf.int64
+
+        def __init__(self):
+            """Has no keys."""
+
+        def initialize(self, table):
+            """Leaves the table empty."""
+
+    table = tf.lookup.StaticHashTable(None_(), -1)
+    assert (table.key_dtype, table.value_dtype, int(table.size())) == (tf.string, tf.int64, 0)

@@ -308,9 +308,18 @@ def _int(value: Any, what: str, span: Span | None) -> Any:
         if value.dims or not value.dtype.is_integer:
             raise TypeError(value)
         return (value.sizes() if span is None else _known(value, what, span))[0]
+    if span is None and isinstance(value, Tensor) and value.dtype.is_floating and not value.dims:
+        value = _whole(value)  # sizes that were computed: TensorFlow takes them in a sequence
     if isinstance(value, (bool, float)) or value is None:
         raise TypeError(value)
     return _in_64_bits(operator.index(value), what)
+
+
+def _whole(value: Any) -> int:
+    number = float(value)
+    if not number.is_integer():
+        raise TypeError(value)
+    return int(number)
 
 
 def _in_64_bits(value: int, what: str) -> int:

@@ -14,6 +14,8 @@ import twofold as tf
 from twofold.compat.v1.graph import Graph
 from twofold.eager.tensor import Tensor
 from twofold.ir.type_spec import CompositeTensor
+from twofold.tracer.concrete import ConcreteFunction
+from twofold.tracer.function import Function
 from twofold.tracer.symbolic import SymbolicTensor
 from twofold.tracking import Trackable as _Followed
 
@@ -66,10 +68,28 @@ class Trackable(_Followed):
         return trackable
 
     def _tracked_children(self) -> dict[str, Any]:
-        return {**super()._tracked_children(), **self.__dict__.get("_tracked_by_name", {})}
+        return self._trackable_children()
+
+    def _functions_to_save(self) -> dict[str, Any]:
+        return self._trackable_children("savedmodel")
 
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
-        return self._tracked_children()
+        """What is followed, by name; classes of libraries override it. Saved models have functions as well."""
+        children = {**super()._tracked_children(), **self.__dict__.get("_tracked_by_name", {})}
+        return {**children, **_functions_of(self)} if save_type == "savedmodel" else children
+
+
+def _functions_of(value: Any) -> dict[str, Any]:
+    """The functions among all attributes, those that properties give included."""
+    functions = {}
+    for name in dir(value):
+        try:
+            item = getattr(value, name, None)
+        except Exception:  # a property that has no value yet
+            continue
+        if isinstance(item, (Function, ConcreteFunction)):
+            functions[name] = item
+    return functions
 
 
 class AutoTrackable(Trackable):

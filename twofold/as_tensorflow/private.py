@@ -42,7 +42,13 @@ def _context() -> dict[str, Any]:
             """Does nothing: kernels are compiled once and hold no state."""
 
     only = Context()
-    return {"context": lambda: only, "async_wait": lambda: None, "executing_eagerly": tf.executing_eagerly}
+    # Keras's tests of strategies begin with a processor that counts as one device.
+    def reset_context() -> None:
+        cpu, = tf.config.list_physical_devices("CPU")
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()])
+
+    return {"context": lambda: only, "async_wait": lambda: None, "executing_eagerly": tf.executing_eagerly,
+            "_reset_context": reset_context}
 
 
 def _xla() -> dict[str, Any]:
@@ -56,7 +62,8 @@ def _xla() -> dict[str, Any]:
 
 def _sparse_csr() -> dict[str, Any]:
     # Keras: products of sparse tensors with each other.
-    return {}
+    from . import sparse_matrices
+    return {name: getattr(sparse_matrices, name) for name in sparse_matrices.__all__}
 
 
 def _is_nan() -> dict[str, Any]:

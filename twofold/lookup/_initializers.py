@@ -37,6 +37,10 @@ class Initializer(abc.ABC):
         """The dtype of values."""
         return self._dtypes[1]
 
+    def initialize(self, table: Any) -> None:
+        """Fill a table that has nothing yet; tables do so when they are made."""
+        table._contents.fill(*self.pairs())
+
     @abc.abstractmethod
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """The keys, and a value for each."""

@@ -116,13 +116,12 @@ class StaticHashTable(Table):
 
     def __init__(self, initializer: Initializer, default_value: Any, name: str | None = None,
                  experimental_is_anonymous: bool = False) -> None:
-        keys, values = initializer.pairs()
-        contents = Contents(initializer.key_dtype, initializer.value_dtype)
+        contents = Contents(tf.as_dtype(initializer.key_dtype), tf.as_dtype(initializer.value_dtype))
         self._default = tensor(default_value, contents.value_dtype)
         if self._default.shape.rank != 0:
             raise ValueError(f"Shapes {self._default.shape} and () are not compatible: default_value must be a scalar.")
-        contents.fill(keys, values)
         super().__init__(contents, name)
+        initializer.initialize(self)
 
     @property
     def default_value(self) -> Any:
