@@ -79,6 +79,17 @@ def test_models_of_keras_are_read(name, ending):
             "loss", "mae"}
 
 
+def test_what_keras_writes_on_twofold_is_what_it_writes_on_tensorflow():
+    """`grouped_on_twofold.keras` was read and written by the genuine Keras on twofold as its TensorFlow."""
+    model = keras.models.load_model(EXCHANGE / "grouped_on_twofold.keras")
+    with np.load(EXCHANGE / "grouped_model.npz") as stored:
+        for n, actual in enumerate(outputs(model, stored)):
+            assert np.allclose(actual, stored[f"out{n}"], atol=2e-6), n
+    want, have = (paths(zipfile.ZipFile(EXCHANGE / f"{name}.keras").read("model.weights.h5"))
+                  for name in ("grouped_model", "grouped_on_twofold"))
+    assert want.keys() == have.keys() and all(np.array_equal(have[k], want[k]) for k in want)
+
+
 def described(config):
     """A config without what says nothing: neutral options, numbers of shared objects, shapes that were built for."""
     neutral = {"shared_object_id", "build_config", "compile_config", "build_input_shape", "dtype", "registered_name",

@@ -60,11 +60,15 @@ class FuncGraph(Graph):
         self.name = name
 
 
+#: TensorFlow's name for the attribute, which Keras leaves out where it walks over what a file holds
+_BY_NAME = "_self_unconditional_dependency_names"
+
+
 class Trackable(_Followed):
     """An object that checkpoints and saved models follow."""
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
-        self.__dict__.setdefault("_tracked_by_name", {})[name] = trackable
+        self.__dict__.setdefault(_BY_NAME, {})[name] = trackable
         return trackable
 
     def _tracked_children(self) -> dict[str, Any]:
@@ -75,7 +79,7 @@ class Trackable(_Followed):
 
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
         """What is followed, by name; classes of libraries override it. Saved models have functions as well."""
-        children = {**super()._tracked_children(), **self.__dict__.get("_tracked_by_name", {})}
+        children = {**super()._tracked_children(), **self.__dict__.get(_BY_NAME, {})}
         return {**children, **_functions_of(self)} if save_type == "savedmodel" else children
 
 
