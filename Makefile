@@ -11,6 +11,8 @@
 #                table of them in docs/numpy.md
 #   make onnx-tests  ONNX's own tests of its ops, and the table of them in docs/onnx.md
 #   make web-tests   the pages of tf.export.web in Chromium (TWOFOLD_BROWSER=/path/to/it), their libraries in Node.js
+#   make clients     the tests of libraries that are written for TensorFlow, on it and on twofold under its name, in an
+#                environment that is made in CLIENTS=~/.cache/twofold-clients, and the table of them in docs/coverage.md
 #   make serve-load  requests a second of `twofold serve`, and their times, as docs/serving.md has them
 #   make fuzz    random programs in both modes, bad values, integer arguments, threads, gradients in every placement of
 #                tapes and decorators; each for TIME=600 seconds, from SEED=...; and 10,000 damaged ONNX files
@@ -35,7 +37,8 @@ echo "twofold needs Python 3.11 or later with the venv module; there is none (PY
 exit 1
 endef
 
-.PHONY: demo test test-gpu test-gpu-sanitized lint bench docs array-api-tests onnx-tests fuzz clean web-tests serve-load
+.PHONY: demo test test-gpu test-gpu-sanitized lint bench docs array-api-tests onnx-tests fuzz clean web-tests serve-load \
+    clients
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -85,6 +88,10 @@ array-api-tests: $(VENV)/.dev
 
 web-tests: $(VENV)/.dev
 	$(BIN)/pytest $(ARGS) tests/export/test_web.py tests/export/test_web_threads.py tests/cli/test_draw_a_digit.py
+
+clients: $(VENV)/.dev
+	$(BIN)/python tests/clients/run.py $(if $(CLIENTS),--folder $(CLIENTS)) --jobs $(JOBS) $(ARGS)
+	$(BIN)/python docs/generate.py
 
 serve-load: $(VENV)/.dev
 	$(BIN)/python benchmarks/serve.py load $(or $(ARGS),--rounds 5 --seconds 2)

@@ -65,6 +65,7 @@ def page() -> str:
 COVERAGE = Path(__file__).with_name("coverage.md")
 NAMES = Path(__file__).parents[1] / "tests" / "names" / "names.json"
 RAW_OPS = NAMES.with_name("raw_ops.json")
+LIBRARIES = NAMES.parents[1] / "clients" / "results"
 
 _COVERAGE_HEAD = """\
 # TensorFlow's names
@@ -109,7 +110,7 @@ def coverage_page() -> str:
         modules.setdefault(name.rpartition(".")[0], collections.Counter())[kind] += 1
     parts += ["| module | here | refused | missing |", "| --- | --- | --- | --- |"]
     parts += [f"| `{m}` | {c['here']} | {c['refused']} | {c['missing']} |" for m, c in sorted(modules.items())]
-    parts += ["", "## Refused", "", "| names | why, or what to use |", "| --- | --- |"]
+    parts += ["", *libraries(), "", "## Refused", "", "| names | why, or what to use |", "| --- | --- |"]
     by_sentence: dict[str, list[str]] = {}
     for name, s in standings.items():
         if kinds[name] == "refused":
@@ -123,6 +124,32 @@ def coverage_page() -> str:
             missing.setdefault(module, []).append(last)
     parts += [f"- `{m}`: {', '.join(f'`{n}`' for n in sorted(names))}" for m, names in sorted(missing.items())]
     return "\n".join(parts) + "\n"
+
+
+_LIBRARIES_HEAD = """\
+## Libraries
+
+Libraries that are written for TensorFlow, run on twofold under its name ([tensorflow.md](tensorflow.md)) by their own
+tests, in one environment with TensorFlow {version}; `make clients` runs them and writes what this table is made of.
+*There*: the tests that pass on TensorFlow. *Here*: those of them that pass on twofold, and the seconds of that run.
+"""
+
+
+def libraries() -> list[str]:
+    """The lines of the section about libraries, from what `tests/clients/run.py` wrote."""
+    results = [json.loads(path.read_text()) for path in sorted(LIBRARIES.glob("*.json"))]
+    version = json.loads(NAMES.read_text())["tensorflow"]
+    parts = [*_LIBRARIES_HEAD.format(version=version).split("\n"),
+             "| library | tests | ran there | there | here | % | s |", "| --- | --- | --- | --- | --- | --- | --- |"]
+    for r in results:
+        share = int(1000 * r["passed_here"] / max(r["passed_there"], 1)) / 10
+        parts.append(f"| {r['client']} {r['version']} | {r.get('what', 'all')} | {r['tests_on_tensorflow']} | "
+                     f"{r['passed_there']} | {r['passed_here']} | {share:.1f} | {r['seconds']} |")
+    for r in results:
+        if r.get("remaining"):
+            parts += ["", f"What fails of {r['client']}, by the beginnings of its errors:", ""]
+            parts += [f"- {entry['tests']}: `{entry['cause'].replace('`', '')}`" for entry in r["remaining"]]
+    return parts
 
 
 def _listed(names: list[str]) -> str:

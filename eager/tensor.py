@@ -52,6 +52,12 @@ class Tensor:
     __slots__ = ("_memory", "_id", "_device", "__weakref__", "__dict__")
     __array_priority__ = 100  # NumPy arrays leave `array + tensor` to the tensor
 
+    #: the operators that classes which stand for tensors pass on, as TensorFlow lists them
+    OVERLOADABLE_OPERATORS = frozenset(f"__{name}__" for name in (
+        "abs", "add", "and", "eq", "floordiv", "ge", "getitem", "gt", "invert", "le", "lt", "matmul", "mod", "mul",
+        "ne", "neg", "or", "pow", "radd", "rand", "rfloordiv", "rmatmul", "rmod", "rmul", "ror", "rpow", "rsub",
+        "rtruediv", "rxor", "sub", "truediv", "xor"))
+
     _memory: np.ndarray  # or an object with an array's shape, ndim, size, dtype and nbytes
     _array: np.ndarray  # see `redirect`
     _id: int

@@ -57,7 +57,10 @@ class _Creating(type):
         if not creators.get():
             return type.__call__(cls, *args, **kwargs)
         initializer: Callable[..., None] = cls.__init__  # type: ignore[misc]
-        bound = inspect.signature(initializer).bind(None, *args, **kwargs)
+        signature = inspect.signature(initializer)
+        if "initial_value" not in signature.parameters:  # a class of users, which creators know nothing of
+            return type.__call__(cls, *args, **kwargs)
+        bound = signature.bind(None, *args, **kwargs)
         bound.apply_defaults()
         arguments = {k: v for k, v in bound.arguments.items() if k != "self"}
         make: PythonFunction = functools.partial(type.__call__, cls)

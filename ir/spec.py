@@ -266,9 +266,6 @@ class TensorShape:
         return (TensorShape, (self._dims,))
 
 
-Sequence.register(TensorShape)
-
-
 def no_item(error: Exception, what: str, key: object, items: object) -> Exception:
     """The error of an index that a sequence does not have, of the class of what Python's own sequence raised.
 

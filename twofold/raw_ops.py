@@ -69,6 +69,7 @@ BiasAddGrad(out_backprop, data_format='NHWC') = raw.bias_add_grad(out_backprop, 
 BiasAddV1(value, bias) = nn.bias_add(value, bias)
 Bitcast(input, type) = bitcast(input, type)
 BroadcastArgs(s0, s1) = broadcast_dynamic_shape(s0, s1)
+BroadcastGradientArgs(s0, s1) -> r0, r1 = raw.broadcast_gradient_args(s0, s1)
 BroadcastTo(input, shape) = broadcast_to(input, shape)
 Cast(x, DstT, Truncate=False) = cast(x, DstT)
 CheckNumerics(tensor, message) = debugging.check_numerics(tensor, message)
@@ -259,6 +260,7 @@ RaggedRange(starts, limits, deltas, Tsplits=tf.int64) -> rt_nested_splits, rt_de
 = raw.ragged_range(starts, limits, deltas, Tsplits)
 RaggedTensorToTensor(shape, values, default_value, *row_partition_tensors, row_partition_types) \
 = raw.ragged_to_tensor(shape, values, default_value, row_partition_tensors, row_partition_types)
+RandomGammaGrad(alpha, sample) = raw.random_gamma_grad(alpha, sample)
 Range(start, limit, delta) = range(start, limit, delta)
 Rank(input) = rank(input)
 ReadFile(filename) = io.read_file(filename)

@@ -142,10 +142,12 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     """The value of a tensor as a NumPy array, where it is known without running anything; else None.
 
     Args:
-        tensor: a tensor.
+        tensor: a tensor; what is none is its own value, but for variables and composite values.
         partial: accepted, without effect.
     """
     del partial
+    if not is_tensor(tensor):
+        return tensor
     try:
         return tensor.numpy() if isinstance(tensor, Tensor) else None
     except (SymbolicValueError, TypeError):  # a tensor of a trace, or of a graph of `tf.compat.v1`

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 import tempfile
 import time
@@ -17,6 +18,9 @@ from twofold._front.api import public
 from twofold.ir import nest
 
 __all__ = ["Benchmark", "TestCase", "benchmark_config", "compute_gradient", "main"]
+
+
+_SEED = 87654321  # TensorFlow's, so that the draws of a test are those that it makes there
 
 
 def _array(value: Any) -> Any:
@@ -41,6 +45,13 @@ class TestCase(unittest.TestCase):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.__test__ = True
+
+    def setUp(self) -> None:
+        """Begin a test with the same random numbers each time: those of Python, NumPy and `tf.random`."""
+        super().setUp()
+        random.seed(_SEED)
+        np.random.seed(_SEED)
+        tf.random.set_seed(_SEED)
 
     def evaluate(self, tensors: Any) -> Any:
         """The values of a structure of tensors as NumPy arrays."""

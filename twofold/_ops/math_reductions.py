@@ -308,13 +308,13 @@ def count_nonzero(input: Any, axis: Any = None, keepdims: bool | None = None, dt
 
 
 @public
-def argmax(input: Any, axis: Any = None, output_type: Any = dt.int64, name: str | None = None) -> Any:
+def argmax(input: Any, axis: Any = None, output_type: Any = None, name: str | None = None) -> Any:
     """Where along an axis the largest element is; the first of equal ones, the first NaN if there is one.
 
     Args:
         input: real or bool tensor.
         axis: the axis to search; None for the first.
-        output_type: dtype of the result: int16, int32, int64 or uint16.
+        output_type: dtype of the result: int16, int32, int64, which it is by default, or uint16.
         name: has no effect.
     Returns:
         Indices, in the shape of `input` without that axis.
@@ -325,17 +325,18 @@ def argmax(input: Any, axis: Any = None, output_type: Any = dt.int64, name: str 
     >>> tf.argmax([[1, 9, 3], [4, 5, 6]], axis=1).numpy().tolist()
     [1, 2]
     """
-    return ops.argmax(input, axis=0 if axis is None else _axis(axis, input), output_type=dt.as_dtype(output_type))
+    return ops.argmax(input, axis=0 if axis is None else _axis(axis, input),
+                      output_type=dt.as_dtype(output_type or dt.int64))
 
 
 @public
-def argmin(input: Any, axis: Any = None, output_type: Any = dt.int64, name: str | None = None) -> Any:
+def argmin(input: Any, axis: Any = None, output_type: Any = None, name: str | None = None) -> Any:
     """Where along an axis the smallest element is; the first of equal ones, the first NaN if there is one.
 
     Args:
         input: real or bool tensor.
         axis: the axis to search; None for the first.
-        output_type: dtype of the result: int16, int32, int64 or uint16.
+        output_type: dtype of the result: int16, int32, int64, which it is by default, or uint16.
         name: has no effect.
     Returns:
         Indices, in the shape of `input` without that axis.
@@ -346,7 +347,8 @@ def argmin(input: Any, axis: Any = None, output_type: Any = dt.int64, name: str 
     >>> tf.argmin([[1, 9, 3], [4, 5, 2]], axis=1).numpy().tolist()
     [0, 2]
     """
-    return ops.argmin(input, axis=0 if axis is None else _axis(axis, input), output_type=dt.as_dtype(output_type))
+    return ops.argmin(input, axis=0 if axis is None else _axis(axis, input),
+                      output_type=dt.as_dtype(output_type or dt.int64))
 
 
 @public

@@ -18,9 +18,10 @@ from twofold.ir.ops.random import LIKE_TENSORFLOW
 from . import random_draws as draws
 from .nn_windows import conv2d_backprop_filter_v2
 
-__all__ = ["bias_add_grad", "conv2d", "conv2d_backprop_filter", "conv2d_backprop_input", "conv3d_backprop_input",
-           "dense_bincount", "depthwise_conv2d", "in_top_k", "key_counter", "key_stream",
-           "pads", "ragged_range", "ragged_to_tensor", "reduce_join", "resize_bilinear", "resize_nearest", "select",
+__all__ = ["bias_add_grad", "broadcast_gradient_args", "conv2d", "conv2d_backprop_filter", "conv2d_backprop_input",
+           "conv3d_backprop_input", "dense_bincount", "depthwise_conv2d", "in_top_k", "key_counter", "key_stream",
+           "pads", "ragged_range", "ragged_to_tensor", "random_gamma_grad", "reduce_join", "resize_bilinear", "resize_nearest",
+           "select",
            "softmax_loss", "sparse_softmax_loss", "split_texts", "stateless_full", "stateless_integers",
            "stateless_normal", "stateless_truncated", "stateless_uniform", "strided_slice_grad"]
 
@@ -256,3 +257,24 @@ def ragged_to_tensor(shape: Any, values: Any, default_value: Any, row_partition_
         raise UnimplementedError(None, None, "RaggedTensorToTensor: the shape must be known")
     wanted = None if np.ndim(sizes) == 0 else [None if n < 0 else int(n) for n in sizes]
     return ragged.to_tensor(default_value, shape=wanted)
+
+
+# -- gradients -----------------------------------------------------------------------------------------
+def broadcast_gradient_args(s0: Any, s1: Any) -> Any:
+    """The axes along which the gradients of two operands of these shapes are added up: none where the shapes are equal.
+
+    An axis of size 1 in both is among those of both, as in TensorFlow.
+    """
+    s0, s1 = tf.convert_to_tensor(s0), tf.convert_to_tensor(s1)
+    rank = tf.maximum(tf.size(s0), tf.size(s1))
+    a, b = [tf.concat([tf.ones([rank - tf.size(s)], s.dtype), s], 0) for s in (s0, s1)]
+    differ = (tf.size(s0) != tf.size(s1)) | tf.reduce_any(a != b)
+    return [tf.cast(tf.reshape(tf.where(differ & (size == 1)), [-1]), s0.dtype) for size in (a, b)]
+
+
+def random_gamma_grad(alpha: Any, sample: Any) -> Any:
+    """How a sample of a gamma distribution moves with its parameter, at one point of the distribution function."""
+    alpha, sample = tf.convert_to_tensor(alpha), tf.convert_to_tensor(sample)
+    a, x = tf.cast(alpha, tf.float64), tf.cast(sample, tf.float64)  # digits that the two factors lose
+    log_density = (a - 1) * tf.math.log(x) - x - tf.math.lgamma(a)
+    return tf.cast(-ops.igamma_grad_a(a, x) * tf.exp(-log_density), sample.dtype)

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import twofold as tf
-from twofold.compat.v1.graph import Graph
+from twofold.compat.v1.graph import Graph, current_graph
 from twofold.eager.tensor import Tensor
 from twofold.ir.type_spec import CompositeTensor
 from twofold.tracer.concrete import ConcreteFunction
@@ -138,6 +138,11 @@ def eager_mode() -> Iterator[None]:
     """A block outside of graphs."""
     with tf.init_scope():
         yield
+
+
+def in_graph() -> bool:
+    """Whether ops go to a graph of TensorFlow 1."""
+    return current_graph() is not None
 
 
 def _module(path: str, **names: Any) -> ModuleType:

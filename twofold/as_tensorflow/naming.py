@@ -26,7 +26,8 @@ __all__ = ["FOLDER", "install"]
 #: a folder of Python's search path in which `tensorflow` is found
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "path")
 
-_ROOT = "tensorflow"
+_ROOT, _SAME_ROOT = "tensorflow", "tensorflow.compat.v2"
+_KERAS = "tf_keras"  # the package of Keras 2, which TensorFlow's libraries ask for beside it
 _WHERE = "docs/coverage.md lists where each name of TensorFlow stands."
 
 
@@ -101,11 +102,15 @@ class _Finder(MetaPathFinder):
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None,
                   target: ModuleType | None = None) -> ModuleSpec | None:
-        if not fullname.startswith(f"{_ROOT}."):
+        root = fullname.partition(".")[0]
+        if root == _KERAS:
+            module = private.older_keras(fullname)
+        elif root != _ROOT or fullname == _ROOT:
             return None
-        module = private.module(fullname)
-        if module is None:
-            module = _public(fullname)
+        elif fullname == _SAME_ROOT or fullname.startswith(f"{_SAME_ROOT}."):
+            module = importlib.import_module(_ROOT + fullname.removeprefix(_SAME_ROOT))
+        else:
+            module = private.module(fullname) or _public(fullname)
         if module is None:
             return None
         return ModuleSpec(fullname, _Loader(module), origin=getattr(module, "__file__", None), is_package=True)

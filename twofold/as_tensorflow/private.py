@@ -5,11 +5,15 @@ What no library is known to need is not here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import ModuleType
+import contextlib
+import functools
+import importlib
+from collections.abc import Callable, Iterator
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import twofold as tf
+from twofold.tracer.function import Function
 
 from .version import VERSION
 
@@ -37,10 +41,19 @@ def _context() -> dict[str, Any]:
     # Keras: `clear_session` empties a cache of kernels, `fit` waits for what runs asynchronously. There is neither.
     class Context:
         executing_eagerly = staticmethod(tf.executing_eagerly)
+        device_spec = SimpleNamespace(device_type="CPU")  # Sonnet picks recurrences by it: those of CPUs run anywhere
 
         def clear_kernel_cache(self) -> None:
             """Does nothing: kernels are compiled once and hold no state."""
 
+    @contextlib.contextmanager
+    def graph_mode() -> Iterator[None]:  # the tests of TensorFlow Probability
+        """A block in which ops go to the graph that is current, or to one of its own."""
+        from .internal import in_graph
+        with contextlib.nullcontext() if in_graph() else tf.compat.v1.Graph().as_default():
+            yield
+
+    from .internal import eager_mode
     only = Context()
     # Keras's tests of strategies begin with a processor that counts as one device.
     def reset_context() -> None:
@@ -48,7 +61,7 @@ def _context() -> dict[str, Any]:
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()])
 
     return {"context": lambda: only, "async_wait": lambda: None, "executing_eagerly": tf.executing_eagerly,
-            "_reset_context": reset_context}
+            "_reset_context": reset_context, "eager_mode": eager_mode, "graph_mode": graph_mode}
 
 
 def _xla() -> dict[str, Any]:
@@ -75,6 +88,182 @@ def _tensor_util() -> dict[str, Any]:
     return {"constant_value": tf.get_static_value, "is_tf_type": tf.is_tensor, "is_tensor": tf.is_tensor}
 
 
+def _evaluated() -> dict[str, Any]:
+    # TensorFlow Probability: values that are known while a function is traced.
+    return {**_tensor_util(), "try_evaluate_constant": tf.get_static_value,
+            "constant_value_as_shape": lambda value: _shape_of(value)}
+
+
+def _shape_of(value: Any) -> Any:
+    """A vector of sizes as a shape, of which it knows what is known of the vector."""
+    known = tf.get_static_value(value)
+    if known is not None:
+        return tf.TensorShape([None if size == -1 else size for size in known.tolist()])
+    sizes = [tf.get_static_value(value[i]) for i in range(value.shape[0])] if value.shape[0] is not None else None
+    return tf.TensorShape(None if sizes is None else [None if size in (None, -1) else int(size) for size in sizes])
+
+
+# -- TensorFlow Probability, and GPflow and Sonnet by way of it ---------------------------------------------------
+def _nest() -> dict[str, Any]:
+    # And dm-tree's users, tf_keras: structures that are walked as far as another one goes.
+    from .nests import names
+    return names()
+
+
+def _deprecation() -> dict[str, Any]:
+    from .decorators import deprecation
+    return deprecation()
+
+
+def _inspection() -> dict[str, Any]:
+    from .decorators import inspection
+    return inspection()
+
+
+def _export() -> dict[str, Any]:
+    from .decorators import export
+    return export()
+
+
+def _ops() -> dict[str, Any]:
+    # Shapes of what is no tensor are asked of its conversion; the graph is only handed on to `control_flow_util`.
+    v1 = tf.compat.v1
+    return {"convert_to_tensor": tf.convert_to_tensor, "get_default_graph": v1.get_default_graph,
+            "executing_eagerly_outside_functions": v1.executing_eagerly_outside_functions, "Graph": v1.Graph,
+            "Tensor": tf.Tensor, "name_scope": tf.name_scope, "device": tf.device, "init_scope": tf.init_scope,
+            "register_tensor_conversion_function": tf.register_tensor_conversion_function}
+
+
+def _type_spec() -> dict[str, Any]:
+    from .specs import BatchableTypeSpec, type_spec_from_value
+    return {"TypeSpec": tf.TypeSpec, "BatchableTypeSpec": BatchableTypeSpec,
+            "type_spec_from_value": type_spec_from_value}
+
+
+def _type_spec_registry() -> dict[str, Any]:
+    from .specs import registry
+    return registry()
+
+
+def _tensor_spec() -> dict[str, Any]:
+    from .specs import DenseSpec
+    return {"TensorSpec": tf.TensorSpec, "DenseSpec": DenseSpec}
+
+
+def _composite_tensor() -> dict[str, Any]:
+    from twofold.ir.type_spec import CompositeTensor
+    return {"CompositeTensor": CompositeTensor}
+
+
+def _tensor_shape() -> dict[str, Any]:
+    return {"TensorShape": tf.TensorShape, "as_shape": tf.TensorShape,
+            "dimension_value": tf.compat.dimension_value}
+
+
+def _variable_spec() -> dict[str, Any]:
+    from .specs import VariableSpec
+    return {"VariableSpec": VariableSpec, "is_resource_variable": lambda value: isinstance(value, tf.Variable)}
+
+
+def _object_identity() -> dict[str, Any]:
+    from twofold.eager.tensor import TensorRef
+    return {"Reference": TensorRef}  # GPflow: what `ref()` of tensors and variables gives
+
+
+def _iterators() -> dict[str, Any]:
+    return {"OwnedIterator": type(iter(tf.data.Dataset.range(0)))}  # GPflow: tells an iterator from a batch
+
+
+def _variable_utils() -> dict[str, Any]:
+    from .specs import convert_variables_to_tensors
+    return {"convert_variables_to_tensors": convert_variables_to_tensors}
+
+
+def _control_flow_util() -> dict[str, Any]:
+    # Whether XLA compiles what is traced: nothing does here.
+    return {"GraphOrParentsInXlaContext": lambda graph: False, "ENABLE_CONTROL_FLOW_V2": True}
+
+
+def _case() -> dict[str, Any]:
+    def _case_helper(cond_fn: Callable[..., Any], pred_fn_pairs: Any, default: Any, exclusive: bool, name: str,
+                     allow_python_preds: bool = False, **kwargs: Any) -> Any:
+        """`tf.case` by a function in the place of `tf.cond`."""
+        pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
+        if default is None:
+            default = pairs.pop()[1]
+        if exclusive:
+            count = tf.add_n([tf.cast(chosen, tf.int32) for chosen, _ in pairs])
+            tf.debugging.assert_less_equal(count, 1, message="Input error: exclusive=True")
+        chosen_function = default
+        for chosen, function in reversed(pairs):
+            chosen_function = functools.partial(cond_fn, chosen, true_fn=function, false_fn=chosen_function, **kwargs)
+        return chosen_function()
+
+    return {"_case_helper": _case_helper}
+
+
+def _pfor() -> dict[str, Any]:
+    def pfor(loop_fn: Callable[[Any], Any], iters: Any, **kwargs: Any) -> Any:
+        """The results of a function for each number below `iters`, stacked."""
+        return tf.vectorized_map(loop_fn, tf.range(iters))
+
+    return {"pfor": pfor}
+
+
+def _array_ops() -> dict[str, Any]:
+    def prevent_gradient(input: Any, message: str = "", name: str | None = None) -> Any:
+        """The operand; who asks for its gradient gets a LookupError with a message."""
+        def refused(*upstream: Any) -> Any:
+            raise LookupError(f"Gradient explicitly disabled. Reason: {message}")
+
+        return tf.custom_gradient(lambda x: (tf.identity(x), refused))(input)
+
+    return {"prevent_gradient": prevent_gradient}
+
+
+def _random_ops() -> dict[str, Any]:
+    def parameterized_truncated_normal(shape: Any, means: Any = 0.0, stddevs: Any = 1.0, minvals: Any = -2.0,
+                                       maxvals: Any = 2.0, dtype: Any = tf.float32, seed: Any = None,
+                                       name: str | None = None) -> Any:
+        """Normal numbers cut at two bounds, from a seed that is drawn."""
+        drawn = tf.random.uniform([2], maxval=2**31 - 1, dtype=tf.int32, seed=seed)
+        means, stddevs, minvals, maxvals = [tf.cast(value, dtype) for value in (means, stddevs, minvals, maxvals)]
+        return tf.random.stateless_parameterized_truncated_normal(shape, drawn, means, stddevs, minvals, maxvals)
+
+    return {"parameterized_truncated_normal": parameterized_truncated_normal}
+
+
+def _nn_ops() -> dict[str, Any]:
+    # Variational convolutions of TensorFlow Probability.
+    class Convolution:
+        """A convolution whose arguments are known before its operands."""
+
+        def __init__(self, input_shape: Any, filter_shape: Any, padding: Any, strides: Any = None,
+                     dilation_rate: Any = None, name: str | None = None, data_format: str | None = None) -> None:
+            self._how = {"strides": strides, "padding": padding, "data_format": data_format,
+                         "dilations": dilation_rate}
+
+        def __call__(self, inp: Any, filter: Any) -> Any:
+            return tf.nn.convolution(inp, filter, **self._how)
+
+    return {"Convolution": Convolution}
+
+
+def _linear_operator() -> dict[str, Any]:
+    # Operators are composite values already, those of other classes as well.
+    return {"LinearOperator": tf.linalg.LinearOperator,
+            "make_composite_tensor": lambda cls, module_name="tf.linalg": cls}
+
+
+def _sum_of_operators() -> dict[str, Any]:
+    def add_operators(operators: Any, operator_name: str | None = None, **kwargs: Any) -> list[Any]:
+        """A list of one operator, the sum of these."""
+        total = tf.add_n([operator.to_dense() for operator in operators])
+        return [tf.linalg.LinearOperatorFullMatrix(total, name=operator_name or "sum")]
+
+    return {"add_operators": add_operators}
+
+
 def _framework_config() -> dict[str, Any]:
     # Keras: whether results are to be the same in every run; they are.
     return {"is_op_determinism_enabled": lambda: True}
@@ -84,12 +273,34 @@ _PRIVATE: dict[str, Callable[[], dict[str, Any]]] = {
     "__internal__": _internal,
     "version": _version,
     "compiler.tf2xla.python.xla": _xla,
+    "python.data.ops.iterator_ops": _iterators,
     "python.eager.context": _context,
     "python.framework.config": _framework_config,
-    "python.framework.tensor_util": _tensor_util,
+    "python.framework.composite_tensor": _composite_tensor,
+    "python.framework.ops": _ops,
+    "python.framework.tensor_shape": _tensor_shape,
+    "python.framework.tensor_spec": _tensor_spec,
+    "python.framework.tensor_util": _evaluated,
+    "python.framework.type_spec": _type_spec,
+    "python.framework.type_spec_registry": _type_spec_registry,
+    "python.ops.array_ops": _array_ops,
+    "python.ops.control_flow_case": _case,
+    "python.ops.control_flow_util": _control_flow_util,
+    "python.ops.linalg.linear_operator": _linear_operator,
+    "python.ops.linalg.linear_operator_addition": _sum_of_operators,
+    "python.ops.nn_ops": _nn_ops,
+    "python.ops.parallel_for.control_flow_ops": _pfor,
+    "python.ops.random_ops": _random_ops,
+    "python.ops.resource_variable_ops": _variable_spec,
     "python.ops.linalg.sparse.sparse_csr_matrix_ops": _sparse_csr,
     "python.ops.math_ops": _is_nan,
     "python.trackable.data_structures": _structures,
+    "python.util.deprecation": _deprecation,
+    "python.util.nest": _nest,
+    "python.util.object_identity": _object_identity,
+    "python.util.tf_export": _export,
+    "python.util.tf_inspect": _inspection,
+    "python.util.variable_utils": _variable_utils,
 }
 _made: dict[str, ModuleType] = {}
 
@@ -100,6 +311,8 @@ def module(fullname: str) -> ModuleType | None:
     if known is not None:
         return known
     path = fullname.partition(".")[2]
+    if path.startswith(_AUTOGRAPH):
+        return _autograph(path.removeprefix(_AUTOGRAPH))
     make = _PRIVATE.get(path)
     if make is None and path not in _CLASSES and not any(
             name.startswith(f"{path}.") for name in (*_PRIVATE, *_CLASSES)):
@@ -112,6 +325,44 @@ def module(fullname: str) -> ModuleType | None:
         setattr(made, name or kind.__name__, kind)
     _made[fullname] = made
     return made
+
+
+_AUTOGRAPH = "python.autograph"
+
+
+def _autograph(below: str) -> ModuleType | None:
+    """A module of AutoGraph, which diastatic-malt has: TensorFlow Probability's `auto_batching` is made with it."""
+    try:
+        return importlib.import_module(f"malt{below}")
+    except ModuleNotFoundError:
+        return None
+
+
+class _OlderKeras(ModuleType):
+    """`tf_keras`, the package of Keras 2: twofold's Keras."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(tf.keras, name)
+
+
+def older_keras(fullname: str) -> ModuleType | None:
+    """The module of a name of `tf_keras`, which is twofold's Keras; None if there is none.
+
+    TensorFlow Probability, and with it GPflow, asks for the package whether or not it uses a layer.
+    """
+    path = fullname.partition(".")[2]
+    if path in ("", "api", "api._v1", "api._v1.keras", "__internal__", "api._v1.keras.__internal__",
+                "api._v1.keras.__internal__.legacy"):
+        made = _OlderKeras(fullname) if path in ("", "api._v1.keras") else ModuleType(fullname)
+        made.__path__ = []
+        if path == "__internal__":  # what layers take for a tensor is asked of the value itself here
+            vars(made)["utils"] = SimpleNamespace(register_symbolic_tensor_type=lambda kind: None)
+        vars(made)["__all__"] = list(tf.keras.__all__) if isinstance(made, _OlderKeras) else []
+        return made
+    if path == "api._v1.keras.__internal__.legacy.layers":
+        return tf.compat.v1.layers
+    public = getattr(tf.keras, path, None)
+    return public if isinstance(public, ModuleType) else None
 
 
 # Modules and names that libraries look for in the classes of what they are given, instead of importing TensorFlow:
@@ -131,8 +382,19 @@ def _distributed() -> type:
     return DistributedDataset
 
 
+def _decorate(function: Any, decorator: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Sonnet: the Python function of a `tf.function` that was not called yet, decorated in its place."""
+    if function.experimental_get_tracing_count():
+        raise ValueError("Functions cannot be decorated after they have been traced.")
+    function.__init__(decorator(function.python_function), function._settings)
+
+
 def name_classes() -> None:
-    """Give classes the modules and the names that TensorFlow's have."""
+    """Give classes the modules and the names that TensorFlow's have, and methods that libraries call."""
+    Function._decorate = _decorate  # type: ignore[attr-defined]
+    # TensorFlow Probability: what is not to be followed; checkpoints do not follow its private attributes twice anyway.
+    tf.Module._no_dependency = lambda self, value: value  # type: ignore[attr-defined]
+    tf.Tensor.__nonzero__ = tf.Tensor.__bool__  # TensorFlow Probability: Python 2's name
     for path, which in _CLASSES.items():
         kind, name = which()
         kind.__module__ = f"tensorflow.{path}"

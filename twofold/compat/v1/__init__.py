@@ -34,6 +34,7 @@ from .building import (
 )
 from .building import print_ as print
 from .building import tuple_ as tuple
+from .dimension import Dimension
 from .functions import *  # noqa: F403
 from .graph import Graph
 from .initializers import (
@@ -83,24 +84,24 @@ from .variables import (
 
 __all__ = [
     *_functions.__all__,
-    "disable_control_flow_v2", "disable_resource_variables", "disable_v2_tensorshape", "enable_control_flow_v2",
-    "enable_resource_variables", "enable_tensor_equality", "enable_v2_behavior", "enable_v2_tensorshape",
-    "executing_eagerly_outside_functions", "log",
-    "AUTO_REUSE", "Assert", "ConfigProto", "GPUOptions", "Graph", "GraphKeys", "GraphOptions", "InteractiveSession",
-    "Operation", "OptimizerOptions", "Print", "RunMetadata", "RunOptions", "Session", "Variable", "VariableScope",
-    "add_to_collection", "add_to_collections", "all_variables", "assign", "assign_add", "assign_sub",
-    "constant_initializer", "control_dependencies", "disable_eager_execution", "disable_v2_behavior",
-    "enable_eager_execution", "get_collection", "get_collection_ref", "get_default_graph", "get_default_session",
-    "get_local_variable", "get_variable", "get_variable_scope", "global_variables", "global_variables_initializer",
+    "AUTO_REUSE", "Assert", "ConfigProto", "Dimension", "GPUOptions", "Graph", "GraphKeys", "GraphOptions",
+    "InteractiveSession", "Operation", "OptimizerOptions", "Print", "RunMetadata", "RunOptions", "Session",
+    "Variable", "VariableScope", "add_to_collection", "add_to_collections", "all_variables", "assign", "assign_add",
+    "assign_sub", "colocate_with", "constant_initializer", "control_dependencies", "control_flow_v2_enabled",
+    "disable_control_flow_v2", "disable_eager_execution", "disable_resource_variables", "disable_v2_behavior",
+    "disable_v2_tensorshape", "enable_control_flow_v2", "enable_eager_execution", "enable_resource_variables",
+    "enable_tensor_equality", "enable_v2_behavior", "enable_v2_tensorshape", "executing_eagerly_outside_functions",
+    "get_collection", "get_collection_ref", "get_default_graph", "get_default_session", "get_local_variable",
+    "get_variable", "get_variable_scope", "global_variables", "global_variables_initializer",
     "glorot_normal_initializer", "glorot_uniform_initializer", "gradients", "group", "identity",
     "initialize_all_variables", "initialize_local_variables", "initialize_variables", "initializers",
-    "is_variable_initialized", "layers", "local_variables", "local_variables_initializer", "losses", "model_variables",
-    "moving_average_variables", "name_scope", "no_op", "ones_initializer", "orthogonal_initializer", "placeholder",
-    "placeholder_with_default", "print", "py_func", "random_normal", "random_normal_initializer", "random_uniform",
-    "random_uniform_initializer", "report_uninitialized_variables", "reset_default_graph", "tables_initializer",
-    "train", "trainable_variables", "truncated_normal", "truncated_normal_initializer", "tuple",
-    "uniform_unit_scaling_initializer", "variable_scope", "variables_initializer", "variance_scaling_initializer",
-    "zeros_initializer",
+    "is_variable_initialized", "layers", "local_variables", "local_variables_initializer", "log", "losses",
+    "model_variables", "moving_average_variables", "name_scope", "no_op", "ones_initializer",
+    "orthogonal_initializer", "placeholder", "placeholder_with_default", "print", "py_func", "random_normal",
+    "random_normal_initializer", "random_uniform", "random_uniform_initializer", "report_uninitialized_variables",
+    "reset_default_graph", "tables_initializer", "train", "trainable_variables", "truncated_normal",
+    "truncated_normal_initializer", "tuple", "uniform_unit_scaling_initializer", "variable_scope",
+    "variables_initializer", "variance_scaling_initializer", "zeros_initializer",
 ]
 
 disable_v2_behavior = disable_eager_execution
@@ -124,6 +125,23 @@ def enable_v2_behavior() -> None:
 enable_resource_variables = disable_resource_variables = enable_v2_tensorshape = enable_v2_behavior
 enable_control_flow_v2 = disable_control_flow_v2 = disable_v2_tensorshape = enable_v2_behavior
 enable_tensor_equality = enable_v2_behavior
+
+
+@_public
+def control_flow_v2_enabled() -> bool:
+    """Whether branches and loops are functions of their own: always."""
+    return True
+
+
+@_public
+def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
+    """A block whose ops run where another runs; they run where their operands are, so that it changes nothing.
+
+    Args:
+        op, ignore_existing: accepted, without effect.
+    """
+    import contextlib
+    return contextlib.nullcontext()
 
 
 @_public

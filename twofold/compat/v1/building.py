@@ -26,12 +26,8 @@ __all__ = [
 
 @public
 def get_default_graph() -> Any:
-    """The graph that ops go to.
-
-    Raises:
-        RuntimeError: ops run at once.
-    """
-    return mode.default_graph()
+    """The graph that ops go to; where they run at once or are traced, one that stays empty and gives names."""
+    return mode.graph_at_hand()
 
 
 @public

@@ -9,8 +9,9 @@ from typing import Any
 from twofold._front.api import public
 from twofold._front.namespace import publish
 
-__all__ = ["DEBUG", "ERROR", "FATAL", "INFO", "WARN", "debug", "error", "fatal", "get_verbosity", "info", "log",
-           "log_first_n", "set_verbosity", "warn", "warning"]
+__all__ = ["DEBUG", "ERROR", "FATAL", "INFO", "WARN", "TaskLevelStatusMessage", "debug", "error", "fatal", "flush",
+           "get_verbosity", "info", "log", "log_every_n", "log_first_n", "log_if", "set_verbosity", "vlog", "warn",
+           "warning"]
 
 DEBUG, INFO, WARN, ERROR, FATAL = (_logging.DEBUG, _logging.INFO, _logging.WARNING, _logging.ERROR, _logging.CRITICAL)
 _logger = _logging.getLogger("twofold")
@@ -83,6 +84,64 @@ def log_first_n(level: int, msg: str, n: int, *args: Any) -> None:
     _counted[msg] = _counted.get(msg, 0) + 1
     if _counted[msg] <= n:
         _logger.log(_level(level), msg, *args)
+
+
+@public
+def log_every_n(level: int, msg: str, n: int, *args: Any) -> None:
+    """Tell something the first time, and then every `n`-th time.
+
+    Args:
+        level: its level.
+        msg: the text, with places for `args`.
+        n: how often.
+        args: what is put there.
+    """
+    _counted[msg] = _counted.get(msg, 0) + 1
+    if (_counted[msg] - 1) % n == 0:
+        _logger.log(_level(level), msg, *args)
+
+
+@public
+def log_if(level: int, msg: str, condition: Any, *args: Any) -> None:
+    """Tell something where a condition holds.
+
+    Args:
+        level: its level.
+        msg: the text, with places for `args`.
+        condition: whether to tell it.
+        args: what is put there.
+    """
+    if condition:
+        _logger.log(_level(level), msg, *args)
+
+
+@public
+def vlog(level: int, msg: str, *args: Any) -> None:
+    """Tell something; levels are those of `log`.
+
+    Args:
+        level: its level.
+        msg: the text, with places for `args`.
+        args: what is put there.
+    """
+    _logger.log(_level(level), msg, *args)
+
+
+@public
+def TaskLevelStatusMessage(msg: str) -> None:
+    """Tell something as an error.
+
+    Args:
+        msg: the text.
+    """
+    _logger.error(msg)
+
+
+@public
+def flush() -> None:
+    """Have what was told written out."""
+    for handler in _logger.handlers:
+        handler.flush()
 
 
 publish(__name__)

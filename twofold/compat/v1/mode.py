@@ -7,14 +7,16 @@ refused after it; `disable_eager_execution` makes a default graph current for go
 from __future__ import annotations
 
 import contextlib
+import weakref
 from typing import Any
 
 from twofold._front.api import public
 from twofold._front.tensors import eager_for_good
+from twofold.tracer.trace import current
 
 from .graph import Graph, current_graph
 
-__all__ = ["builds_graphs", "default_graph", "disable_eager_execution", "graph_of", "refuse_eager",
+__all__ = ["builds_graphs", "default_graph", "disable_eager_execution", "graph_at_hand", "graph_of", "refuse_eager",
            "reset_default_graph"]
 
 _open: contextlib.ExitStack | None = None
@@ -44,6 +46,22 @@ def disable_eager_execution() -> None:
     if _open is None:
         _open = contextlib.ExitStack()
         _open.enter_context(Graph().as_default())
+
+
+_elsewhere: weakref.WeakKeyDictionary[Any, Graph] = weakref.WeakKeyDictionary()  # by the traces that are under way
+_outside: list[Graph] = []
+
+
+def graph_at_hand() -> Graph:
+    """The current graph; else one that belongs to the trace under way, or to nothing."""
+    graph, trace = current_graph(), current()
+    if graph is not None:
+        return graph
+    if trace is not None:
+        return _elsewhere.setdefault(trace, Graph())
+    if not _outside:
+        _outside.append(Graph())
+    return _outside[0]
 
 
 def default_graph() -> Graph:

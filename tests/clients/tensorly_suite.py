@@ -1,0 +1,17 @@
+"""TensorLy: all of its tests with the backend `tensorflow`."""
+
+from __future__ import annotations
+
+from clients.suites import Client
+
+CLIENT = Client(
+    name="tensorly",
+    version="0.9.0",
+    tag="0.9.0",
+    repository="https://github.com/tensorly/tensorly",
+    needs=("tensorly==0.9.0",),
+    tests=("tensorly",),
+    settings={"TENSORLY_BACKEND": "tensorflow"},
+    from_source=True,
+    what="all, with the backend `tensorflow`",
+)
