@@ -66,7 +66,7 @@ def product(dtype: DType, index: DType) -> Kernel:
 
 
 def dots(dtype: DType, index: DType) -> Kernel:
-    """`sum(left[rows[k], :] * right[columns[k], :])` for each k in the range, in the order of a chunk (`lanes.py`).
+    """`sum(left[rows[k], :] * right[columns[k], :])` for each k in the range, in a chunk's order (`codegen/lanes.py`).
 
     args: addresses of the results, of rows, columns, and both matrices; the numbers of rows of these, and of columns.
     Indices have been checked before; for wrong ones the result is 0.
