@@ -18,12 +18,13 @@ from twofold.ir.ops.random import LIKE_TENSORFLOW
 from . import random_draws as draws
 from .nn_windows import conv2d_backprop_filter_v2
 
-__all__ = ["bias_add_grad", "broadcast_gradient_args", "conv2d", "conv2d_backprop_filter", "conv2d_backprop_input",
-           "conv3d_backprop_input", "dense_bincount", "depthwise_conv2d", "in_top_k", "key_counter", "key_stream",
-           "pads", "ragged_range", "ragged_to_tensor", "random_gamma_grad", "reduce_join", "resize_bilinear", "resize_nearest",
-           "select",
-           "softmax_loss", "sparse_softmax_loss", "split_texts", "stateless_full", "stateless_integers",
-           "stateless_normal", "stateless_truncated", "stateless_uniform", "strided_slice_grad"]
+__all__ = [
+    "bias_add_grad", "broadcast_gradient_args", "conv2d", "conv2d_backprop_filter", "conv2d_backprop_input",
+    "conv3d_backprop_input", "dense_bincount", "depthwise_conv2d", "in_top_k", "key_counter", "key_stream", "pads",
+    "ragged_range", "ragged_to_tensor", "random_gamma_grad", "reduce_join", "resize_bilinear", "resize_nearest",
+    "select", "softmax_loss", "sparse_softmax_loss", "split_texts", "stateless_full", "stateless_integers",
+    "stateless_normal", "stateless_truncated", "stateless_uniform", "strided_slice_grad",
+]
 
 _PHILOX = (1, 3)  # numbers of the algorithm, and of the choice of one
 

@@ -1,7 +1,7 @@
 """Products of sparse matrices, by the functions of TensorFlow's private module `sparse_csr_matrix_ops`.
 
-A matrix in compressed rows is a variant in TensorFlow; here it is the sparse tensor itself, and its rows are found where
-a product needs them. Of several dimensions, all but the last two count matrices.
+A matrix in compressed rows is a variant in TensorFlow; here it is the sparse tensor itself, and its rows are looked up
+where a product needs them. Of several dimensions, all but the last two count matrices.
 """
 
 from __future__ import annotations
@@ -60,6 +60,6 @@ def _places(matrix: Any) -> tuple[Any, Any, Any]:
     """For each value the number of its matrix, its row and its column."""
     *batch, rows, columns = tf.unstack(matrix.indices, axis=1)
     number = tf.zeros_like(rows)
-    for index, size in zip(batch, tf.unstack(matrix.dense_shape[:-2])):
+    for index, size in zip(batch, tf.unstack(matrix.dense_shape[:-2]), strict=True):
         number = number * size + index
     return number, rows, columns
