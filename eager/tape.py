@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import grad, nest, ops
 from twofold.ir.op import Op, interpreter, tracing
@@ -601,7 +602,7 @@ def _ones(x: Tensor) -> Any:  # a tensor of this mode
 
 def _weight(weight: object, target: Tensor) -> Tensor:
     seed = convert.as_tensor(weight, dtype=target.dtype)
-    if seed.dims != target.dims:
+    if not dm.require_same(seed.dims, target.dims):
         raise ValueError(f"output_gradients has shape {seed.shape} for a target of shape {target.shape}.")
     return seed
 

@@ -113,8 +113,7 @@ def product(a, b):
     parts = csr.csr_sparse_matrix_to_sparse_tensor(csr.sparse_matrix_sparse_mat_mul(a, b, tf.float32), tf.float32)
     return tf.sparse.to_dense(tf.SparseTensor(parts.indices, parts.values, parts.dense_shape))
 for shapes in ((4, 5), (5, 3)), ((2, 3, 4), (2, 4, 2)):
-    counts = (np.arange(np.prod(s)).reshape(s) for s in shapes)
-    a, b = (np.where(n % 3 % 2 == 0, n, 0).astype("f") for n in counts)
+    a, b = (np.array([n % 3 % 2 * n for n in range(np.prod(s))], "f").reshape(s) for s in shapes)
     given = tf.sparse.from_dense(a), tf.sparse.from_dense(b)
     assert product(*given).numpy().tolist() == tf.function(product)(*given).numpy().tolist() == (a @ b).tolist()
 

@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,10 @@ if pytest is not None:
     def pytest_configure(config: Any) -> None:
         if _HERE in os.environ:  # pytest puts the folder of installed packages in front of the search path: not by that
             import twofold.as_tensorflow  # noqa: F401
+        # what some tests import from the file beside Keras's sources, which packages of it do not have
+        beside = types.ModuleType("conftest")
+        vars(beside)["skip_if_backend"] = lambda name, reason: pytest.mark.skipif(name == "tensorflow", reason=reason)
+        sys.modules.setdefault("conftest", beside)
         config.addinivalue_line("markers", "requires_trainable_backend: tests that need gradients")
 
     def pytest_runtest_logreport(report: Any) -> None:

@@ -75,3 +75,13 @@ def test_questions_about_tensors() -> None:
     assert tf.get_static_value(x).tolist() == [[1.0] * 3] * 2
     assert [s.numpy().tolist() for s in tf.shape_n([x, y])] == [[2, 3], [4]]
     assert not tf.is_tensor(np.ones(2)) and tf.is_tensor(x)
+
+
+@pytest.mark.parametrize("mode", [lambda fn: fn, tf.function], ids=["eager", "function"])
+def test_where_chooses_strings(mode) -> None:
+    chosen = mode(lambda *args: tf.where(*args))
+    letters = np.array([["a", "b"], ["c", "d"]])
+    cases = [([True, False], "?", letters), (True, letters, "x"), ([[True], [False]], ["p", "q"], letters)]
+    for condition, x, y in cases:
+        expected = np.where(condition, x, y).astype("S").tolist()
+        assert chosen(tf.constant(condition), tf.constant(x), tf.constant(y)).numpy().tolist() == expected

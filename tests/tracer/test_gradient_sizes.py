@@ -461,3 +461,16 @@ def test_what_a_side_that_does_not_run_assumes_of_sizes() -> None:
     def f(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(tf.cos(b[2:])) if n > 0 else tf.reduce_sum(helper(b) * b)
     check(f, placements(f, 1), 1, (0, 1), 12)
+
+
+def test_output_gradients_of_sizes_that_are_not_known():
+    @tf.function(input_signature=[tf.TensorSpec([None, 2])] * 2)
+    def gradient(x, weights):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+        return tape.gradient(y, x, output_gradients=weights)
+
+    assert gradient(tf.ones([3, 2]), 3 * tf.ones([3, 2])).numpy().tolist() == [[6.0, 6.0]] * 3
+    with pytest.raises(ValueError, match=r"output_gradients has shape \(4, 2\) for a target of shape \(3, 2\)"):
+        gradient(tf.ones([3, 2]), tf.ones([4, 2]))

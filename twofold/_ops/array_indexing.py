@@ -9,7 +9,9 @@ import numpy as np
 
 from twofold._front.api import axis_span, ints, is_open, listed, one_int, one_size, parts, public, shape_arg, tensor
 from twofold._ops.array_creation import as_scalar, constant_of
-from twofold._ops.array_joining import alike
+from twofold._ops.array_creation import range as range_
+from twofold._ops.array_joining import alike, concat
+from twofold._ops.array_shape import reshape, shape, size
 from twofold.eager import indexing
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
@@ -367,7 +369,16 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         return ops.nonzero(condition)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    return ops.where(_as_tensor(condition), *alike([x, y]))
+    condition, (x, y) = _as_tensor(condition), alike([x, y])
+    return _where_of_strings(condition, x, y) if x.dtype is dt.string else ops.where(condition, x, y)
+
+
+def _where_of_strings(condition: Any, x: Any, y: Any) -> Any:
+    """`where` of strings, which kernels do not choose between: it tells the places of those to take."""
+    rows = [reshape(value, [-1]) for value in (x, y)]
+    of_x, of_y = (range_(size(row, dt.int64)) for row in rows)
+    places = ops.where(condition, reshape(of_x, shape(x)), reshape(of_y + size(rows[0], dt.int64), shape(y)))
+    return gather(concat(rows, 0), places)
 
 
 @public

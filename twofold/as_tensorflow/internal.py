@@ -89,7 +89,7 @@ def _functions_of(value: Any) -> dict[str, Any]:
     for name in dir(value):
         try:
             item = getattr(value, name, None)
-        except Exception:  # noqa: BLE001 - a property of anybody's that has no value yet
+        except Exception:  # noqa: BLE001  # properties raise whatever they like where they have no value yet
             continue
         if isinstance(item, (Function, ConcreteFunction)):
             functions[name] = item

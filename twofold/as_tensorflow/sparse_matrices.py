@@ -1,6 +1,6 @@
 """Products of sparse matrices, by the functions of TensorFlow's private module `sparse_csr_matrix_ops`.
 
-A matrix in compressed rows is a variant in TensorFlow; here it is the sparse tensor itself, and its rows are looked up
+A matrix in compressed rows is a variant in TensorFlow; here it is the sparse tensor itself, and its rows are found
 where a product needs them. Of several dimensions, all but the last two count matrices.
 """
 
