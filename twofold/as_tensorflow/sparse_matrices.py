@@ -50,10 +50,10 @@ def sparse_matrix_sparse_mat_mul(a: Any, b: Any, type: Any, name: str | None = N
     places = ((tf.gather(matrices * height + rows_of_a, of_a)) * width + tf.gather(columns_of_b, of_b))
     products = tf.gather(tf.cast(a.values, type), of_a) * tf.gather(tf.cast(b.values, type), of_b)
     order = tf.argsort(places, stable=True)
-    found, which = tf.unique(tf.gather(places, order), out_idx=tf.int64)
-    values = tf.math.unsorted_segment_sum(tf.gather(products, order), which, tf.size(found, tf.int64))
+    distinct, which = tf.unique(tf.gather(places, order), out_idx=tf.int64)
+    values = tf.math.unsorted_segment_sum(tf.gather(products, order), which, tf.size(distinct, tf.int64))
     shape = tf.stack([*batch, height, width])
-    return tf.SparseTensor(tf.transpose(tf.unravel_index(found, shape)), values, shape)
+    return tf.SparseTensor(tf.transpose(tf.unravel_index(distinct, shape)), values, shape)
 
 
 def _places(matrix: Any) -> tuple[Any, Any, Any]:
