@@ -27,7 +27,7 @@ import ctypes
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -37,7 +37,8 @@ from twofold.ir import math_words
 from . import locks
 
 __all__ = ["set_seed", "share", "take", "take_seeded", "op_seeds", "new_owner", "turn", "integer", "named_key",
-           "fresh_key", "mark", "give_back", "keep", "refusable", "count_address", "seeding", "DEFAULT_SEED"]
+           "begin_anew", "fresh_key", "mark", "give_back", "keep", "refusable", "count_address", "seeding",
+           "DEFAULT_SEED"]
 
 DEFAULT_SEED = 87654321
 _WORD = (1 << 64) - 1
@@ -136,6 +137,17 @@ def take_seeded(blocks: int, seeds: Seeds, kind: str, place: tuple[int, ...]) ->
             _note(name, low, max(blocks, 0))
     counter = low + (seeds[1] << 64)
     return np.array([counter & _WORD, counter >> 64 & _WORD, seeds[0]], np.uint64).view(np.int64)
+
+
+def begin_anew(draws: Iterable[tuple[str, Seeds, tuple[int, ...]]]) -> None:
+    """Has the streams of ops with seeds start at their beginnings.
+
+    Args:
+        draws: what the ops draw, their seeds and places; see `take_seeded`.
+    """
+    with _lock:
+        for name in draws:
+            _taken.pop(name, None)
 
 
 def _note(name: _Name, low: int, blocks: int) -> None:

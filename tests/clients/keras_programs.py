@@ -3,8 +3,8 @@
     twofold run tests/clients/keras_programs.py [convnet transformer characters autoencoder]
 
 `hub_suite.py --program keras_programs.py` compares the numbers with TensorFlow's. The weights begin by the same seed,
-so that they are equal. The models are those of the pages "Simple MNIST convnet", "Text classification with Transformer",
-"Character-level text generation with LSTM" and "Variational AutoEncoder", made small.
+so that they are equal. The models are those of the pages "Simple MNIST convnet", "Text classification with
+Transformer", "Character-level text generation with LSTM" and "Variational AutoEncoder", made small.
 """
 
 from __future__ import annotations

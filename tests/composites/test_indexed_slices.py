@@ -125,3 +125,12 @@ def test_slices_are_values_of_functions():
     assert kept.indices.numpy().tolist() == [6] and kept.values.numpy().tolist() == [[2.0]]
     with pytest.raises(ValueError, match="without dense_shape"):
         tf.convert_to_tensor(tf.IndexedSlices(tf.ones([1, 2]), tf.constant([0])))
+
+
+def test_casts_keep_slices():
+    slices = tf.IndexedSlices(tf.constant([[1.5], [2.5]]), tf.constant([1, 1]), tf.constant([3, 1]))
+    assert tf.cast(slices, tf.float32) is slices
+    cast = tf.cast(slices, tf.float64)
+    assert isinstance(cast, tf.IndexedSlices) and cast.dtype is tf.float64
+    assert cast.values.numpy().tolist() == [[1.5], [2.5]]
+    assert tf.convert_to_tensor(cast).numpy().tolist() == [[0], [4], [0]]

@@ -329,3 +329,12 @@ def test_the_experimental_choice_goes_on_past_the_end_of_a_dataset():
     order = tf.data.Dataset.from_tensor_slices(np.array([0, 0, 1, 1], np.int64))
     assert [int(x) for x in tf.data.experimental.choose_from_datasets(parts, order)] == [0, 10, 11]
     assert [int(x) for x in tf.data.Dataset.choose_from_datasets(parts, order)] == [0]
+
+
+def test_seeded_draws_of_a_function_begin_anew_with_each_iteration():
+    """As in TensorFlow 2.21, whose orders these are."""
+    tf.random.set_seed(7)
+    data = Dataset.range(2).map(lambda _: tf.random.shuffle(tf.range(8)))
+    epochs = [[x.numpy().tolist() for x in data] for _ in range(2)]
+    assert epochs == [[[5, 6, 2, 3, 7, 0, 4, 1], [0, 2, 1, 6, 3, 7, 5, 4]]] * 2
+    tf.random.set_seed(None)

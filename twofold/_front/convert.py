@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold._front.api import public, public_op, tensor
+from twofold.eager.indexed_slices import IndexedSlices
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 
@@ -22,7 +23,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     around in narrower ones. Complex numbers lose their imaginary part. What is not 0 becomes True.
 
     Args:
-        x: tensor of any dtype but string.
+        x: tensor of any dtype but string, or `tf.IndexedSlices`, whose slices are converted.
         dtype: the dtype of the result, any but string.
         name: has no effect.
     Returns:
@@ -35,6 +36,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([ 1, -2], dtype=int32)>
     """
     want = dt.as_dtype(dtype)
+    if type(x) is IndexedSlices:
+        return x if x.dtype is want else IndexedSlices(cast(x.values, want), x.indices, x.dense_shape)
     x = tensor(x)
     if x.dtype is want:
         return x

@@ -15,7 +15,7 @@ import numpy as np
 from twofold.eager import convert
 from twofold.eager.tensor import Tensor, wrap
 from twofold.ir import dtypes as dt
-from twofold.ir import errors, math_words, nest
+from twofold.ir import errors, math_words, nest, ops
 from twofold.ir import graph as graphs
 from twofold.ir.dims import Dim
 from twofold.ir.spec import TensorSpec
@@ -30,10 +30,11 @@ from twofold.tracer.trace import current
 from . import hosted as _hosted
 from .api import public
 
-__all__ = ["StagedElements", "array_of", "arrays_of", "carried", "device_name", "dtype_of", "fold", "guarded", "handle",
-           "held", "host_call", "host_effect", "is_handle", "is_symbolic", "nest", "on_host", "one_host_call", "prompt",
-           "public", "random_fractions", "random_seeds", "random_words", "run_with_captures", "sender_to", "staging",
-           "steps", "symbolic_captures", "tensor_of", "tensors_of", "user_function", "weak_finalizer"]
+__all__ = ["StagedElements", "array_of", "arrays_of", "carried", "device_name", "draw_anew", "dtype_of", "fold",
+           "guarded", "handle", "held", "host_call", "host_effect", "is_handle", "is_symbolic", "nest", "on_host",
+           "one_host_call", "prompt", "public", "random_fractions", "random_seeds", "random_words",
+           "run_with_captures", "sender_to", "staging", "seeded_draws", "steps", "symbolic_captures", "tensor_of",
+           "tensors_of", "user_function", "weak_finalizer"]
 
 _WORD = (1 << 64) - 1
 
@@ -304,6 +305,15 @@ def fold(elements: StagedElements, start: Any, step: Callable[[Any, Any], Any]) 
 
 
 # -- randomness -----------------------------------------------------------------------------------
+def seeded_draws(concrete: Any) -> list[tuple[str, tuple[int, int], tuple[int, ...]]]:
+    """What the ops with seeds of a concrete function draw, for `draw_anew`."""
+    return [(node.attrs["kind"], tuple(node.attrs["seeds"]), tuple(node.attrs["place"]))
+            for node in concrete._traced.graph.walk() if node.op is ops.random_op_state]
+
+
+draw_anew = streams.begin_anew
+
+
 def random_seeds(seed: int | None) -> tuple[int, int]:
     """The two seeds of a dataset that draws, TensorFlow's: by the global seed and `seed`, or unpredictable ones where
     neither is set. Without `seed`, each call has another under a global one."""

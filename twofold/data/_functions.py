@@ -50,10 +50,18 @@ class ElementFunction(Capturing):
         self._batched: Any = _UNKNOWN
         self._prompt: Any = None
         self._maker: Any = None
+        self._draws: list[Any] | None = None
         self._handles = [i for i, spec in enumerate(self._specs) if isinstance(spec, DatasetSpec)]
         self._traced = tf.function(self._named(fn), autograph=False, fallback=False)
         self.form = self._inferred()
         self._held = {i for i, spec in enumerate(self.form.flat) if isinstance(spec, DatasetSpec)} | self._late
+
+    def begin(self) -> None:
+        """Prepare for another iteration over the dataset: as in TensorFlow, draws with seeds begin anew."""
+        if self._draws is None:
+            self._draws = [] if self._run is self._traced else engine.seeded_draws(self._run)
+        if self._draws:
+            engine.draw_anew(self._draws)
 
     def _named(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """A function of the leaves as tensors that gives the leaves of the result as tensors."""

@@ -47,6 +47,7 @@ class Map(Node):
 
     def start(self, run: Run) -> Stream:
         source = self.source.start(run)
+        self.fn.begin()
         if self.parallel is None:
             return _Mapped(source, self.fn)
         threads = run.threads if self.parallel == AUTOTUNE else self.parallel
