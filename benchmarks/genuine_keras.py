@@ -110,5 +110,7 @@ class Own(Keras):
 
         self.keras, self.version = twofold.keras, twofold.__version__
 
+    transformer: Any = None  # where a word comes twice in a batch, its Adam squares the sum of the gradients
+
 
 PEERS = {"tensorflow": Keras, "own": Own, "twofold": OnTwofold}
