@@ -72,3 +72,15 @@ def test_operators_that_stand_ins_pass_on():
 
 def test_places_of_the_largest_are_int64_where_nothing_is_said():
     assert tf.argmax([1, 3, 2]).dtype == tf.argmin([1, 3, 2], output_type=None).dtype == tf.int64
+
+
+def test_seeds_are_as_large_as_users_like():
+    tf.random.set_seed(1)
+    drawn = tf.random.uniform([3], seed=7 + 5 * (2**31 - 1) * 2**80)
+    tf.random.set_seed(1)
+    np.testing.assert_array_equal(drawn, tf.random.uniform([3], seed=7))
+
+
+def test_errors_of_ops_are_expected_by_their_text():
+    with tf.test.TestCase().assertRaisesOpError("below zero"):
+        tf.debugging.assert_non_negative(tf.constant(-1), message="below zero")

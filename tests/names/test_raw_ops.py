@@ -117,7 +117,7 @@ def test_what_a_row_cannot_do_is_refused():
 
 
 @pytest.mark.parametrize("s0, s1, r0, r1", [
-    ([2, 3], [3], [], [0]), ([1], [4], [0], []), ([1], [1], [], []), ([2, 1, 3], [4, 1], [1], [0, 2]),
+    ([2, 3], [3], [], [0]), ([1], [4], [0], []), ([1], [1], [0], [0]), ([2, 1, 3], [4, 1], [1], [0, 2]),
     ([1, 2], [1, 1], [0], [0, 1]), ([], [1], [0], [0])])
 def test_axes_of_gradients(s0, s1, r0, r1):  # TensorFlow's results
     found = raw.BroadcastGradientArgs(s0=tf.constant(s0, tf.int32), s1=tf.constant(s1, tf.int32))
@@ -126,4 +126,4 @@ def test_axes_of_gradients(s0, s1, r0, r1):  # TensorFlow's results
 
 def test_gradient_of_gamma_draws():  # TensorFlow's results
     found = raw.RandomGammaGrad(alpha=tf.constant([0.5, 2.0, 30.0]), sample=tf.constant([0.3, 1.5, 25.0]))
-    np.testing.assert_allclose(found, [1.0098021, 0.93663883, 0.9166811], rtol=3e-6)
+    np.testing.assert_allclose(found, [1.009802, 0.936639, 0.9166862], rtol=3e-6)

@@ -53,6 +53,17 @@ class TestCase(unittest.TestCase):
         np.random.seed(_SEED)
         tf.random.set_seed(_SEED)
 
+    def assertRaisesOpError(self, expected_err_re_or_predicate: str) -> Any:
+        """A block in which an op raises an error whose text has something.
+
+        Args:
+            expected_err_re_or_predicate: a regular expression.
+        """
+        return self.assertRaisesRegex(tf.errors.OpError, expected_err_re_or_predicate)
+
+    def _GetNdArray(self, a: Any) -> Any:
+        return np.asarray(self.evaluate(a))
+
     def evaluate(self, tensors: Any) -> Any:
         """The values of a structure of tensors as NumPy arrays."""
         return nest.map_structure(lambda t: t.numpy() if hasattr(t, "numpy") else t, tensors, expand_composites=False)

@@ -221,7 +221,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
     >>> tf.broadcast_dynamic_shape([1, 2, 3], [5, 1, 3]).numpy().tolist()
     [5, 2, 3]
     """
-    x, y = [tensor(np.int32([]) if isinstance(s, (list, tuple)) and not s else s) for s in (shape_x, shape_y)]
+    x, y = [tensor(np.zeros(0, np.int32) if isinstance(s, (list, tuple)) and not s else s) for s in (shape_x, shape_y)]
     if not (x.dtype.is_integer and y.dtype.is_integer):
         raise TypeError(f"broadcast_dynamic_shape: shapes hold integers; got {x.dtype.name} and {y.dtype.name}.")
     dtype = dt.int64 if dt.int64 in (x.dtype, y.dtype) else dt.int32

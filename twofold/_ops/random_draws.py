@@ -32,6 +32,8 @@ __all__ = ["Stream", "seed_number", "op_stream", "replica_stream", "reserved", "
            "uniform", "full_integers", "shuffle", "categorical", "gamma", "like_of", "poisson", "binomial",
            "one_integer", "cut_normal", "pair_stream", "pass_over", "seeding"]
 
+_SEEDS = 2**31 - 1
+
 Stream: TypeAlias = Callable[[Any], Any]
 Shape: TypeAlias = tuple[Any, ...]
 
@@ -40,6 +42,8 @@ def seed_number(given: Any) -> Any:
     """An op's seed as an integer or None; of a float the whole part, as TensorFlow takes it."""
     if isinstance(given, (float, np.floating)) and math.isfinite(given):
         return int(given)
+    if isinstance(given, int) and not isinstance(given, bool):
+        return given % _SEEDS  # as large as users like: TensorFlow takes what is left
     return None if given is None else one_int(given, "seed")
 
 

@@ -26,7 +26,7 @@ def _warn(text: str) -> None:
 def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Callable[[F], F]:
     """A decorator: calls of the function, or of the class, warn that it is old."""
     def decorate(function: F) -> F:
-        called: Any = function.__init__ if isinstance(function, type) else function  # type: ignore[misc]
+        called: Any = vars(function).get("__init__", object.__init__) if isinstance(function, type) else function
 
         @functools.wraps(called)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -119,9 +119,7 @@ def deprecation() -> dict[str, Any]:
 
 # -- signatures ---------------------------------------------------------------------------------------------------
 def getfullargspec(obj: Any) -> inspect.FullArgSpec:
-    """The arguments of a callable; of one that is decorated, those of what it decorates, which take the same."""
-    while hasattr(obj, "__wrapped__") and not hasattr(obj, "__signature__"):
-        obj = obj.__wrapped__
+    """The arguments of a callable, as it takes them itself."""
     if isinstance(obj, functools.partial):
         return _of_partial(obj)
     spec = inspect.getfullargspec(obj)

@@ -394,7 +394,7 @@ def name_classes() -> None:
     Function._decorate = _decorate  # type: ignore[attr-defined]
     # TensorFlow Probability: what is not to be followed; checkpoints do not follow its private attributes twice anyway.
     tf.Module._no_dependency = lambda self, value: value  # type: ignore[attr-defined]
-    tf.Tensor.__nonzero__ = tf.Tensor.__bool__  # TensorFlow Probability: Python 2's name
+    tf.Tensor.__nonzero__ = tf.Tensor.__bool__  # type: ignore[attr-defined]  # TensorFlow Probability: an old name
     for path, which in _CLASSES.items():
         kind, name = which()
         kind.__module__ = f"tensorflow.{path}"

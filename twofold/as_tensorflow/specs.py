@@ -70,11 +70,11 @@ class BatchableTypeSpec(_Compared):
     def _stacked(self, values: Sequence[Any]) -> Any:
         parts = [tf.nest.flatten(value, expand_composites=True) for value in values]
         stacked = [tf.stack(leaves) for leaves in zip(*parts, strict=True)]
-        return tf.nest.pack_sequence_as(self._batch(len(values)), stacked, expand_composites=True)
+        return tf.nest.pack_sequence_as(self._batched(len(values)), stacked, expand_composites=True)
 
     def _rows(self, value: Any) -> Sequence[Any]:
         parts = [tf.unstack(leaf) for leaf in tf.nest.flatten(value, expand_composites=True)]
-        row = self._unbatch()
+        row = self._unbatched()
         return [tf.nest.pack_sequence_as(row, leaves, expand_composites=True) for leaves in zip(*parts, strict=True)]
 
 

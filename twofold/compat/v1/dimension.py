@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from twofold._front.api import public_class
+from twofold._front.api import public_class, told
 
 __all__ = ["Dimension"]
 
@@ -23,7 +23,7 @@ def _size(name: str, turned: bool = False) -> Any:
             return NotImplemented
         return Dimension(compare(other, self) if turned else compare(self, other))
 
-    return method
+    return told(method)
 
 
 def _value(name: str) -> Any:
@@ -38,7 +38,7 @@ def _value(name: str) -> Any:
             return NotImplemented
         return None if self.value is None or theirs is None else function(self.value, theirs)
 
-    return method
+    return told(method)
 
 
 @public_class
