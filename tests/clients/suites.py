@@ -179,7 +179,7 @@ def write(client: Client, report_there: Path, report_here: Path) -> dict[str, An
         "client": client.name, "version": client.version, "what": client.what,
         "tests_on_tensorflow": sum(became != "skipped" for became in there.values()),
         "passed_there": len(passed), "passed_here": len(passed) - sum(remaining.values()),
-        "seconds": seconds(report_here), "seconds_there": seconds(report_there),
+        "seconds": seconds(report_here),
         "remaining": [{"cause": text, "tests": count} for text, count in remaining.most_common(12)],
     }
     RESULTS.mkdir(exist_ok=True)
