@@ -84,8 +84,10 @@ def deprecated_arg_values(date: str | None, instructions: str, warn_once: bool =
 def deprecated_alias(deprecated_name: str, name: str, func_or_class: Any, warn_once: bool = True) -> Any:
     """A function or a class under its old name, calls of which warn."""
     note = deprecated(None, f"Please use {name} instead.")
-    return type(func_or_class.__name__, (func_or_class,), {
-        "__init__": note(func_or_class.__init__)}) if isinstance(func_or_class, type) else note(func_or_class)
+    if not isinstance(func_or_class, type):
+        return note(func_or_class)
+    begin: Any = vars(func_or_class).get("__init__", func_or_class.__init__)  # type: ignore[misc]
+    return type(func_or_class.__name__, (func_or_class,), {"__init__": note(begin)})
 
 
 def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
