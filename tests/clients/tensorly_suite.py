@@ -10,8 +10,8 @@ CLIENT = Client(
     tag="0.9.0",
     repository="https://github.com/tensorly/tensorly",
     needs=("tensorly==0.9.0",),
-    tests=("tensorly",),
+    tests=("tensorly/tests", "tensorly/tenalg"),
     settings={"TENSORLY_BACKEND": "tensorflow"},
     from_source=True,
-    what="all, with the backend `tensorflow`",
+    what="of its backend, tensors and products, with the backend `tensorflow`",
 )
