@@ -8,12 +8,15 @@ import json
 import re
 import warnings
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import twofold as tf
 from twofold import tracking
+
+from . import rows_cases as rows
 
 optimizers = tf.keras.optimizers
 ALL = ["SGD", "Adam", "AdamW", "Adamax", "Nadam", "RMSprop", "Adagrad", "Adadelta", "Ftrl", "Lion", "Lamb",
@@ -471,3 +474,24 @@ def test_aggregations_of_weights_have_names() -> None:
     assert layer.add_weight(shape=(2,), aggregation="sum").shape == (2,)
     with pytest.raises(ValueError, match="Invalid value for argument `aggregation`"):
         layer.add_weight(shape=(2,), aggregation="max")
+
+
+@pytest.mark.parametrize("number", range(len(rows.CASES)), ids=lambda n: f"{n} {rows.CASES[n][0]}")
+@pytest.mark.parametrize("decorate", [lambda f: f, tf.function], ids=["eager", "compiled"])
+def test_rows_that_come_several_times_move_as_in_keras(number, decorate):
+    name, settings = rows.CASES[number]
+    expected = json.loads((Path(__file__).parent / "data" / "rows.json").read_text())[number]
+    optimizer, table = getattr(tf.keras.optimizers, name)(0.1, **settings), tf.Variable(rows.TABLE)
+    optimizer.build([table])
+
+    @decorate
+    def step(ids):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.gather(table, ids) ** 2)
+        gradient = tape.gradient(loss, table)
+        assert isinstance(gradient, tf.IndexedSlices)
+        optimizer.apply([gradient], [table])
+
+    for ids in rows.STEPS:
+        step(tf.constant(ids))
+    np.testing.assert_allclose(table, expected, rtol=2e-5, atol=2e-6)

@@ -9,6 +9,7 @@ import twofold as tf
 from twofold._front.api import listed
 
 from .base import Optimizer
+from .gradients import dense, of_values, with_squares
 
 __all__ = ["Adam", "AdamW", "Adamax", "Lamb", "Nadam", "ScheduleFreeAdamW"]
 
@@ -39,10 +40,11 @@ class _Moments(Optimizer):
 
     def _means(self, gradient: Any, variable: tf.Variable) -> tuple[Any, Any]:
         """The means for a variable, with `gradient` taken in."""
+        gradient, squares = with_squares(gradient, variable.dtype)
         n = self._get_variable_index(variable)
         m, v = self._momentums[n], self._velocities[n]
         m.assign_add((gradient - m) * (1 - self.beta_1))
-        v.assign_add((tf.square(gradient) - v) * (1 - self.beta_2))
+        v.assign_add((squares - v) * (1 - self.beta_2))
         return m, v
 
     def get_config(self) -> dict[str, Any]:
@@ -92,7 +94,7 @@ class Adam(_Moments):
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         dtype = variable.dtype
-        m, v = self._means(tf.cast(gradient, dtype), variable)
+        m, v = self._means(gradient, variable)
         if self.amsgrad:
             largest = self._velocity_hats[self._get_variable_index(variable)]
             largest.assign(tf.maximum(largest, v))
@@ -171,8 +173,8 @@ class Adamax(_Moments):
         gradient = tf.cast(gradient, dtype)
         n = self._get_variable_index(variable)
         m, u = self._momentums[n], self._velocities[n]
-        m.assign_add((gradient - m) * (1 - self.beta_1))
-        u.assign(tf.maximum(u * self.beta_2, tf.abs(gradient)))
+        m.assign_add((dense(gradient) - m) * (1 - self.beta_1))
+        u.assign(tf.maximum(u * self.beta_2, dense(of_values(tf.abs, gradient))))
         unbiased = self._for_all("unbiased", dtype, lambda wide: 1 - self._power(self.beta_1, wide))
         variable.assign_sub(self._rate(learning_rate, dtype) * m / (unbiased * (u + self.epsilon)))
 
@@ -229,12 +231,11 @@ class Nadam(_Moments):
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         dtype = variable.dtype
-        gradient = tf.cast(gradient, dtype)
         m, v = self._means(gradient, variable)
         of_mean = self._for_all("of mean", dtype, lambda wide: self._ahead(wide)[0])
         of_gradient = self._for_all("of gradient", dtype, lambda wide: self._ahead(wide)[1])
         unbiased = self._for_all("unbiased", dtype, lambda wide: 1 - self._power(self.beta_2, wide))
-        looked = (of_mean * m + of_gradient * gradient) * self._rate(learning_rate, dtype)
+        looked = (of_mean * m + of_gradient * dense(tf.cast(gradient, dtype))) * self._rate(learning_rate, dtype)
         variable.assign_sub(looked / (tf.sqrt(v / unbiased) + self.epsilon))
 
 
@@ -259,7 +260,7 @@ class Lamb(_Moments):
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         dtype = variable.dtype
-        m, v = self._means(tf.cast(gradient, dtype), variable)
+        m, v = self._means(gradient, variable)
         mean = m / self._for_all("unbiased 1", dtype, lambda wide: 1.0 - self._power(self.beta_1, wide))
         square = v / self._for_all("unbiased 2", dtype, lambda wide: 1.0 - self._power(self.beta_2, wide))
         step = mean / (tf.sqrt(square) + self.epsilon)
@@ -316,11 +317,11 @@ class ScheduleFreeAdamW(_Moments):
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         dtype = variable.dtype
-        gradient = tf.cast(gradient, dtype)
+        gradient, squares = with_squares(gradient, dtype)
         n = self._get_variable_index(variable)
         moved, v = self._momentums[n], self._velocities[n]
         before = tf.identity(moved)
-        v.assign_add((tf.square(gradient) - v) * (1 - self.beta_2))
+        v.assign_add((squares - v) * (1 - self.beta_2))
         unbiased = self._for_all("unbiased", dtype, lambda wide: 1 - self._power(self.beta_2, wide))
         rate = self._once("warmed rate", dtype, lambda: self._warmed(learning_rate, dtype))
         moved.assign_sub(rate * gradient / (tf.sqrt(v / unbiased) + self.epsilon))

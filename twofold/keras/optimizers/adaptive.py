@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import twofold as tf
 
 from .base import Optimizer
-from .gradients import summed_rows
+from .gradients import dense, of_values, with_squares
 
 __all__ = ["Adadelta", "Adagrad", "Ftrl", "RMSprop"]
+
+
+def _of_rows(function: Callable[..., Any], gradient: Any, *others: Any) -> Any:
+    """What a function makes of a gradient and of tensors of the variable's shape: of these, the rows of slices."""
+    if isinstance(gradient, tf.IndexedSlices):
+        rows = [tf.gather(other, gradient.indices) for other in others]
+        return of_values(lambda values: function(values, *rows), gradient)
+    return function(gradient, *others)
 
 
 class Adagrad(Optimizer):
@@ -51,13 +59,10 @@ class Adagrad(Optimizer):
         self._accumulators = self.add_optimizer_variables(variables, "accumulator",
                                                           float(self.initial_accumulator_value))
 
-    def _updates_slices(self) -> bool:
-        return type(self).update_step is Adagrad.update_step
-
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         accumulator = self._accumulators[self._get_variable_index(variable)]
         if isinstance(gradient, tf.IndexedSlices):
-            rows, values = summed_rows(gradient, variable.dtype)
+            rows, values = gradient.indices, tf.cast(gradient.values, variable.dtype)
             accumulator.scatter_add(tf.IndexedSlices(tf.square(values), rows))
             step = self._rate(learning_rate, variable.dtype) * values / tf.sqrt(
                 tf.gather(accumulator, rows) + self.epsilon)
@@ -118,10 +123,10 @@ class RMSprop(Optimizer):
                                    else [])
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        gradient = tf.cast(gradient, variable.dtype)
+        gradient, squares = with_squares(gradient, variable.dtype)
         n, rho = self._get_variable_index(variable), self.rho
         velocity = self._velocities[n]
-        velocity.assign(velocity * rho + tf.square(gradient) * (1 - rho))
+        velocity.assign(velocity * rho + squares * (1 - rho))
         spread = velocity + self.epsilon
         if self.centered:
             mean = self._average_gradients[n]
@@ -179,10 +184,11 @@ class Adadelta(Optimizer):
         gradient = tf.cast(gradient, variable.dtype)
         n, rho = self._get_variable_index(variable), self.rho
         squares, steps = self._accumulated_grads[n], self._accumulated_delta_vars[n]
-        squares.assign(squares * rho + tf.square(gradient) * (1 - rho))
-        step = tf.sqrt(steps + self.epsilon) * gradient / tf.sqrt(squares + self.epsilon)
-        steps.assign(steps * rho + tf.square(step) * (1 - rho))
-        variable.assign_sub(self._rate(learning_rate, variable.dtype) * step)
+        squares.assign(squares * rho + dense(of_values(tf.square, gradient)) * (1 - rho))
+        scale = tf.sqrt(steps + self.epsilon), tf.sqrt(squares + self.epsilon)
+        step = _of_rows(lambda value, up, down: up * value / down, gradient, *scale)
+        steps.assign(steps * rho + dense(of_values(tf.square, step)) * (1 - rho))
+        variable.assign_sub(self._rate(learning_rate, variable.dtype) * dense(step))
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "rho": self.rho, "epsilon": self.epsilon}
@@ -249,11 +255,11 @@ class Ftrl(Optimizer):
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         rate = self._rate(learning_rate, variable.dtype)
-        gradient = tf.cast(gradient, variable.dtype)
+        gradient, squared = with_squares(gradient, variable.dtype)
         n, l1, power = self._get_variable_index(variable), self.l1_regularization_strength, -self.learning_rate_power
         squares, linear = self._accumulators[n], self._linears[n]
         l2 = self.l2_regularization_strength + self.beta / (2.0 * rate)
-        new_squares = squares + tf.square(gradient)
+        new_squares = squares + squared
         grown = tf.pow(new_squares, power)
         shrunk = gradient + 2 * self.l2_shrinkage_regularization_strength * variable
         linear.assign_add(shrunk - (grown - tf.pow(squares, power)) / rate * variable)

@@ -35,6 +35,8 @@ from .slots import Slots, path_of
 
 __all__ = ["Optimizer", "when"]
 
+_OWN = __name__.rpartition(".")[0]
+
 #: values that are the same for all variables in the update that this context is at
 _shared: ContextVar[dict[Any, Any] | None] = ContextVar("shared_values", default=None)
 
@@ -285,15 +287,9 @@ class Optimizer(Slots):
             self._apply_constraints(variables)
 
     def _keeps_slices(self) -> bool:
-        """Whether `update_step` gets gradients as `tf.IndexedSlices` where they are such: the update must leave rows
-        without a gradient as they are, and nothing else may ask for the whole gradient."""
-        return self._updates_slices() and not (
-            self.clipnorm or self.global_clipnorm or self.clipvalue or self.gradient_accumulation_steps or (
-                self.loss_scale_factor is not None))
-
-    def _updates_slices(self) -> bool:
-        """Whether `update_step` takes `tf.IndexedSlices`."""
-        return False
+        """Whether `update_step` gets gradients as `tf.IndexedSlices` where they are such; sums of several calls are
+        dense, and steps of other classes than ours take tensors."""
+        return type(self).update_step.__module__.startswith(_OWN) and not self.gradient_accumulation_steps
 
     def _apply_constraints(self, variables: Sequence[tf.Variable]) -> None:
         for variable in variables:
@@ -335,7 +331,7 @@ class Optimizer(Slots):
     def _apply(self, grads: Sequence[Any], variables: Sequence[tf.Variable], learning_rate: Any) -> None:
         """What becomes of gradients, but for constraints and the count of iterations."""
         if self.loss_scale_factor is not None:
-            grads = [gradient / self.loss_scale_factor for gradient in grads]
+            grads = [gr.of_values(lambda values: values / self.loss_scale_factor, gradient) for gradient in grads]
         if self.gradient_accumulation_steps:
             self._accumulate(grads, variables, learning_rate)
         else:
@@ -398,7 +394,8 @@ class Optimizer(Slots):
         if self.global_clipnorm and self.global_clipnorm > 0:
             return gr.clip_by_global_norm(grads, self.global_clipnorm)
         if self.clipvalue and self.clipvalue > 0:
-            return [tf.clip_by_value(gradient, -self.clipvalue, self.clipvalue) for gradient in grads]
+            return [gr.of_values(lambda values: tf.clip_by_value(values, -self.clipvalue, self.clipvalue), gradient)
+                    for gradient in grads]
         return grads
 
     def _accumulate(self, grads: Sequence[Any], variables: Sequence[tf.Variable], learning_rate: Any) -> None:

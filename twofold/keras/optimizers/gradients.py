@@ -1,17 +1,21 @@
-"""The preparation of gradients for an update: missing ones are left out, long ones are clipped."""
+"""The preparation of gradients for an update: missing ones are left out, long ones are clipped.
+
+Of a variable of which rows were read the gradient is `tf.IndexedSlices`, which may have several slices for one row. As
+in Keras on TensorFlow, what is not linear is done to each slice, and what comes out is added up.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._ops.sorting import first_equal
 
 from ..scalars import number
 
-__all__ = ["clip_by_global_norm", "clip_by_norm", "summed_over_replicas", "summed_rows", "without_missing"]
+__all__ = ["clip_by_global_norm", "clip_by_norm", "dense", "of_values", "summed_over_replicas", "with_squares",
+           "without_missing"]
 
 
 def without_missing(grads: Sequence[Any], variables: Sequence[tf.Variable], slices: bool
@@ -62,24 +66,40 @@ def summed_over_replicas(grads: Sequence[Any]) -> list[Any]:
     return whole
 
 
+def of_values(function: Callable[[Any], Any], gradient: Any) -> Any:
+    """A gradient of which each value, or each slice, is what a function makes of it."""
+    if isinstance(gradient, tf.IndexedSlices):
+        return tf.IndexedSlices(function(gradient.values), gradient.indices, gradient.dense_shape)
+    return function(gradient)
+
+
+def dense(gradient: Any) -> Any:
+    """A gradient as a tensor of the variable's shape: slices for one row are added up."""
+    return tf.convert_to_tensor(gradient) if isinstance(gradient, tf.IndexedSlices) else gradient
+
+
+def with_squares(gradient: Any, dtype: tf.DType) -> tuple[Any, Any]:
+    """A gradient and its squares as dense tensors of a dtype; where there are slices, the sums of their squares."""
+    gradient = tf.cast(gradient, dtype)
+    return dense(gradient), dense(of_values(tf.square, gradient))
+
+
+def _length(gradient: Any) -> Any:
+    """The sum of the squares of what a gradient holds."""
+    return tf.reduce_sum(tf.square(gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient))
+
+
 def clip_by_norm(gradient: Any, norm: float) -> Any:
     """The gradient, scaled down to Euclidean length `norm` where it is longer."""
-    return gradient * norm / tf.maximum(tf.sqrt(tf.reduce_sum(tf.square(gradient))), norm)
+    divisor = tf.maximum(tf.sqrt(_length(gradient)), norm)
+    return of_values(lambda values: values * norm / divisor, gradient)
 
 
 def clip_by_global_norm(grads: Sequence[Any], norm: float) -> list[Any]:
     """Gradients, all scaled down by one factor where their common length is more than `norm`.
 
-    Where the length is infinite or NaN, all become NaN, so that it is seen.
+    Where the length is infinite or NaN, all become NaN, so that it is seen. As in Keras, what comes out is dense.
     """
-    length = tf.sqrt(tf.add_n([tf.reduce_sum(tf.square(gradient)) for gradient in grads]))
+    length = tf.sqrt(tf.add_n([_length(gradient) for gradient in grads]))
     scale = norm * tf.minimum(1.0 / length, 1.0 / norm) + (length - length)
-    return [gradient * number(scale, gradient.dtype) for gradient in grads]
-
-
-def summed_rows(gradient: tf.IndexedSlices, dtype: tf.DType) -> tuple[Any, Any]:
-    """The rows that a gradient has slices for, and the sum of the slices of each row where it comes first; where it
-    comes again there are zeros, so that each sum counts once."""
-    rows = gradient.indices
-    first = first_equal(rows)
-    return rows, tf.math.unsorted_segment_sum(tf.cast(gradient.values, dtype), first, tf.shape(rows)[0])
+    return [dense(gradient) * number(scale, gradient.dtype) for gradient in grads]

@@ -11,6 +11,7 @@ import twofold as tf
 from twofold._front.api import listed
 
 from .base import Optimizer
+from .gradients import with_squares
 from .slots import path_of
 
 __all__ = ["Adafactor", "Muon"]
@@ -70,11 +71,11 @@ class Adafactor(Optimizer):
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         dtype = variable.dtype
-        gradient = tf.cast(gradient, dtype)
+        gradient, squares = with_squares(gradient, dtype)
         rate = self._once("relative rate", dtype, lambda: self._relative_rate(learning_rate, dtype))
         kept = self._for_all("kept", dtype, lambda wide: 1.0 - tf.pow(self._step(wide), self.beta_2_decay))
         n = self._get_variable_index(variable)
-        square, whole = tf.square(gradient) + self.epsilon_1, self._v[n]
+        square, whole = squares + self.epsilon_1, self._v[n]
         if len(variable.dims) < 2:
             whole.assign(kept * whole + (1 - kept) * square)
         else:
@@ -179,12 +180,12 @@ class Muon(Optimizer):
         return self.adam_weight_decay if self._by_adam(variable) else self.weight_decay
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        gradient = tf.cast(gradient, variable.dtype)
+        gradient, squares = with_squares(gradient, variable.dtype)
         n = self._get_variable_index(variable)
         m, v = self.momentums[n], self.adam_velocities[n]
         rate = self._rate(learning_rate, variable.dtype)
         if v is not None:
-            self._adam_step(gradient, variable, rate, m, v)
+            self._adam_step(gradient, squares, variable, rate, m, v)
             return
         m.assign(m * self.momentum + gradient)
         step = rate * self._orthogonal(gradient + m * self.momentum if self.nesterov else m)
@@ -203,10 +204,10 @@ class Muon(Optimizer):
             x = self.muon_a * x + tf.matmul(self.muon_b * square + tf.matmul(self.muon_c * square, square), x)
         return tf.transpose(x) if tall else x
 
-    def _adam_step(self, gradient: Any, variable: Any, rate: Any, m: Any, v: Any) -> None:
+    def _adam_step(self, gradient: Any, squares: Any, variable: Any, rate: Any, m: Any, v: Any) -> None:
         dtype = variable.dtype
         m.assign_add((gradient - m) * (1 - self.adam_beta_1))
-        v.assign_add((tf.square(gradient) - v) * (1 - self.adam_beta_2))
+        v.assign_add((squares - v) * (1 - self.adam_beta_2))
         unbiased = self._for_all("unbiased", dtype, self._unbiased)
         variable.assign_sub(m * (rate * self.adam_lr_ratio * unbiased) / (tf.sqrt(v) + self.epsilon))
 

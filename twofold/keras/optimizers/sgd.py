@@ -8,6 +8,7 @@ from typing import Any
 import twofold as tf
 
 from .base import Optimizer
+from .gradients import dense
 
 __all__ = ["Lion", "SGD"]
 
@@ -53,15 +54,12 @@ class SGD(Optimizer):
         super().build(variables)
         self.momentums = self.add_optimizer_variables(variables, "momentum") if self.momentum else []
 
-    def _updates_slices(self) -> bool:
-        return not self.momentum and type(self).update_step is SGD.update_step
-
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        if isinstance(gradient, tf.IndexedSlices):
+        if isinstance(gradient, tf.IndexedSlices) and not self.momentum:
             values = tf.cast(gradient.values, variable.dtype) * self._rate(learning_rate, variable.dtype)
             variable.scatter_sub(tf.IndexedSlices(values, gradient.indices))
             return
-        gradient = tf.cast(gradient, variable.dtype)
+        gradient = tf.cast(dense(gradient), variable.dtype)
         step = gradient * self._rate(learning_rate, variable.dtype)
         if not self.momentum:
             variable.assign_sub(step)
@@ -114,7 +112,7 @@ class Lion(Optimizer):
         self._momentums = self.add_optimizer_variables(variables, "momentum")
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        gradient = tf.cast(gradient, variable.dtype)
+        gradient = tf.cast(dense(gradient), variable.dtype)
         m = self._momentums[self._get_variable_index(variable)]
         direction = tf.sign(m * self.beta_1 + gradient * (1.0 - self.beta_1))
         variable.assign_sub(self._rate(learning_rate, variable.dtype) * direction)
