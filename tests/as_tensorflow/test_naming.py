@@ -175,3 +175,15 @@ def test_programs_are_told_from_models(words, expected):
 def test_environment_keeps_the_path_that_there_is():
     path = programs.environment({"PYTHONPATH": os.pathsep.join(["a", programs._FOLDER, "b"])})["PYTHONPATH"]
     assert path.split(os.pathsep) == [programs._FOLDER, "a", "b"]
+
+
+def test_folders_before_the_path_do_not_matter_and_other_customisations_run(tmp_path):
+    for name in ("first", "last"):
+        (tmp_path / name / "tensorflow").mkdir(parents=True)
+        (tmp_path / name / "tensorflow" / "__init__.py").write_text("not_twofold = True\n")
+    (tmp_path / "last" / "sitecustomize.py").write_text("import builtins\nbuiltins.customised = __file__\n")
+    environment = programs.environment({"PYTHONPATH": f"{_ROOT}{os.pathsep}{tmp_path / 'last'}"})
+    program = (f"import sys\nsys.path.insert(0, {str(tmp_path / 'first')!r})\nimport tensorflow as tf\n"
+               "from tensorflow.keras import layers\nprint('twofold' in repr(tf), hasattr(tf, 'not_twofold'), customised)")
+    ran = _run("-c", program, PYTHONPATH=environment["PYTHONPATH"])
+    assert (ran.stdout.strip(), ran.stderr) == (f"True False {tmp_path / 'last' / 'sitecustomize.py'}", "")
