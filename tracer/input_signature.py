@@ -25,7 +25,7 @@ class InputSignature:
         declared: the same as a tuple.
         ranked: whether every spec has a rank.
     Raises:
-        TypeError: it holds something that is no spec, or more than the function takes.
+        TypeError: it holds something that is no spec, or has none for an argument that calls must give.
     """
 
     def __init__(self, declared: Sequence[Structure], parameters: Parameters) -> None:
@@ -37,6 +37,9 @@ class InputSignature:
             if not isinstance(leaf, TensorSpec):
                 raise TypeError("input_signature must be a possibly nested sequence of TensorSpec objects, got "
                                 f"{leaf!r}.")
+        missing = _without_spec(parameters, len(self.declared))
+        if missing is not None:
+            raise TypeError(f"input_signature missing type constraint for {missing}")
         specs = nest.flatten(list(self.declared))
         self.ranked = all(s.dims is not None for s in specs)
         self._specs = list(named(specs)) if self.ranked else specs
@@ -72,6 +75,17 @@ class InputSignature:
         names = [] if self._parameters.signature is None else list(self._parameters.signature.parameters)
         names += [f"args_{i}" for i in range(len(names), len(self.declared))]
         return f"({', '.join(f'{n}: {s!r}' for n, s in zip(names, self.declared, strict=False))})"
+
+
+def _without_spec(parameters: Parameters, count: int) -> str | None:
+    """The first argument that calls must give and the first `count` specs are not for; None if there is none."""
+    if parameters.signature is None:
+        return None
+    asked = [p for p in parameters.signature.parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if asked and asked[0].name == "self":  # of a method, which is bound to its object later
+        del asked[0]
+    return next((p.name for n, p in enumerate(asked) if p.default is p.empty and (
+        n >= count or p.kind is p.KEYWORD_ONLY)), None)
 
 
 def _fit(value: PythonValue, declared: Structure) -> PythonValue:

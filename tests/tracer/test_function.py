@@ -477,3 +477,19 @@ def test_log(monkeypatch, capfd) -> None:
     lines = capfd.readouterr().err.splitlines()
     assert lines[0] == "twofold retrace: <lambda>: first trace"
     assert lines[1] == "twofold retrace: <lambda>: trace 2; what differs from the last: x = 2"
+
+
+@pytest.mark.parametrize("function, signature, missing", [
+    (lambda x: x, (), "x"), (lambda x, y: x, [tf.TensorSpec([])], "y"), (lambda *, x: x, [], "x"),
+    (lambda self, x: x, [], "x")])
+def test_signatures_have_a_spec_for_each_argument_that_calls_must_give(function, signature, missing):
+    with pytest.raises(TypeError, match=f"input_signature missing type constraint for {missing}"):
+        tf.function(function, input_signature=signature)
+    assert tf.function(lambda x, y=2.0: x * y, input_signature=[tf.TensorSpec([])])(3.0).numpy() == 6.0
+
+    class Holder:
+        @tf.function(input_signature=[])
+        def call(self):
+            return tf.constant(1.0)
+
+    assert Holder().call().numpy() == 1.0
