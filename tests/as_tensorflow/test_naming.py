@@ -184,6 +184,7 @@ def test_folders_before_the_path_do_not_matter_and_other_customisations_run(tmp_
     (tmp_path / "last" / "sitecustomize.py").write_text("import builtins\nbuiltins.customised = __file__\n")
     environment = programs.environment({"PYTHONPATH": f"{_ROOT}{os.pathsep}{tmp_path / 'last'}"})
     program = (f"import sys\nsys.path.insert(0, {str(tmp_path / 'first')!r})\nimport tensorflow as tf\n"
-               "from tensorflow.keras import layers\nprint('twofold' in repr(tf), hasattr(tf, 'not_twofold'), customised)")
+               "from tensorflow.keras import layers\n"
+               "print('twofold' in repr(tf), hasattr(tf, 'not_twofold'), customised)")
     ran = _run("-c", program, PYTHONPATH=environment["PYTHONPATH"])
     assert (ran.stdout.strip(), ran.stderr) == (f"True False {tmp_path / 'last' / 'sitecustomize.py'}", "")
