@@ -28,7 +28,15 @@ from .matrices import Matrices
 from .operands import Argument, Loads, Run, Within, Work
 from .placer import Placer
 from .statements import Kernel
-from .structured import Indexed, place_cross_entropy, place_gather, place_order, place_scatter, place_softmax
+from .structured import (
+    Indexed,
+    place_cross_entropy,
+    place_gather,
+    place_order,
+    place_scatter,
+    place_softmax,
+    place_sparse_dots,
+)
 from .structured_products import transposed
 from .structured_windows import convolves, place_convolution, place_pool
 from .units import Source
@@ -47,6 +55,11 @@ def _softmax(p: Placer) -> None:
 @lowering("sparse_cross_entropy", table=LOWERINGS)
 def _cross_entropy(p: Placer) -> None:
     place_cross_entropy(p, by_team=True)
+
+
+@lowering("sparse_dots", table=LOWERINGS)
+def _sparse_dots(p: Placer) -> None:
+    place_sparse_dots(p, by_team=True)
 
 
 # -- convolution --------------------------------------------------------------------------------------

@@ -25,7 +25,8 @@ from .placer import Placer, moved_back
 from .plan_placer import PlanPlacer
 from .units import Source
 
-__all__ = ["install", "place_softmax", "place_cross_entropy", "Indexed", "place_gather", "place_scatter", "place_order"]
+__all__ = ["install", "place_softmax", "place_cross_entropy", "Indexed", "place_gather", "place_scatter", "place_order",
+           "place_sparse_dots"]
 
 _WORK = 16  # of an element of a softmax, in simple operations
 _PLAIN = {1: dt.uint8, 2: dt.uint16, 4: dt.uint32, 8: dt.uint64, 16: dt.uint64}
@@ -71,7 +72,7 @@ def place_cross_entropy(p: Placer, by_team: bool) -> None:
 
 
 def _teams(by_team: bool) -> tuple[bool, ...]:
-    """What kernels of softmax take for that after all else, by which those that are compiled are known."""
+    """What kernels of rows take for that after all else, by which those that are compiled are known."""
     return (True,) if by_team else ()
 
 
@@ -360,6 +361,11 @@ def _sparse_matmul(p: Placer) -> None:
 
 @lowering("sparse_dots")
 def _sparse_dots(p: Placer) -> None:
+    place_sparse_dots(p, by_team=False)
+
+
+def place_sparse_dots(p: Placer, by_team: bool) -> None:
+    """Places dot products of pairs of rows, a pair a thread or a team of threads."""
     rows, columns = (p.index(s) for s in p.operands[:2])
     left, right = (p.dense(s) for s in p.operands[2:])
     (count,), (most, width), inner = p.out.dims, left.layout.shape, right.layout.shape[0]
@@ -368,7 +374,8 @@ def _sparse_dots(p: Placer) -> None:
     if checks:
         p.fill([], *checks)
     arguments = [p.out, *map(p.at, (rows, columns, left, right)), most, inner, width]
-    p.fill([p.out], Run(p.kernel(sparse.dots, p.out.dtype, rows.base.dtype), arguments, count, width))
+    kernel = p.kernel(sparse.dots, p.out.dtype, rows.base.dtype, *_teams(by_team))
+    p.fill([p.out], Run(kernel, arguments, count, width))
 
 
 @lowering("first_equal")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeAlias
 
 from twofold.codegen import lanes
@@ -19,7 +19,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar
 
-__all__ = ["RowLanes", "rows", "cross_entropy"]
+__all__ = ["cross_entropy", "row_builder", "row_lanes_of", "rows"]
 
 _Join: TypeAlias = Callable[[Scalar, Scalar], Scalar]
 
@@ -32,10 +32,10 @@ def rows(dtype: DType, log: bool, by_team: bool = False) -> Kernel:
     Args:
         by_team: whether a team of threads goes over each row together.
     """
-    b = _builder(f"{'log_' if log else ''}softmax {dtype.short}", by_team)
+    b = row_builder(f"{'log_' if log else ''}softmax {dtype.short}", by_team)
     out, x = b.pointer("out", dtype), b.pointer("x", dtype)
     length = b.integer()
-    row_lanes = _row_lanes(b, dtype)
+    row_lanes = row_lanes_of(b, dtype)
     with b.for_(b.start, b.stop) as row:
         first = row * length
         top = row_lanes.reduced(length, -math.inf, _larger(b), lambda i: b.load(x, first + i))
@@ -66,10 +66,10 @@ def cross_entropy(dtype: DType, labels: DType, by_team: bool = False) -> Kernel:
     Args:
         by_team: as for `rows`.
     """
-    b = _builder(f"cross_entropy {dtype.short} {labels.short}", by_team)
+    b = row_builder(f"cross_entropy {dtype.short} {labels.short}", by_team)
     out, x, chosen = b.pointer("out", dtype), b.pointer("x", dtype), b.pointer("labels", labels)
     length = b.integer()
-    row_lanes = _row_lanes(b, dtype)
+    row_lanes = row_lanes_of(b, dtype)
     with b.for_(b.start, b.stop) as row:
         first = row * length
         label = b.cast(b.load(chosen, row), dt.int64)
@@ -125,6 +125,10 @@ class RowLanes:
         """The condition, for the one thread that writes what a row gives."""
         return condition
 
+    def alone(self) -> AbstractContextManager[object]:
+        """A block for that thread."""
+        return nullcontext()
+
 
 class _TeamLane:
     """A thread that goes over rows with its team, and is a lane of it."""
@@ -144,6 +148,9 @@ class _TeamLane:
     def leads(self, condition: Scalar) -> Scalar:
         return self.b.and_(condition, self.b.eq(self.b.lane(), 0))
 
+    def alone(self) -> AbstractContextManager[object]:
+        return self.b.if_(self.b.eq(self.b.lane(), 0))
+
 
 class _NumberOfLane:
     """The number of one lane, in a register (`lanes.TeamAccumulators`)."""
@@ -161,11 +168,12 @@ class _NumberOfLane:
         self.cell.set(self.joined(self.cell.get(), values[0]))
 
 
-def _builder(name: str, by_team: bool) -> LoopBuilder:
+def row_builder(name: str, by_team: bool) -> LoopBuilder:
+    """The builder of a kernel whose rows a thread goes over, or a team of threads."""
     return TeamBuilder(f"{name} by teams") if by_team else LoopBuilder(name)
 
 
-def _row_lanes(b: LoopBuilder, dtype: DType) -> RowLanes | _TeamLane:
+def row_lanes_of(b: LoopBuilder, dtype: DType) -> RowLanes | _TeamLane:
     """Who goes over rows in a kernel."""
     return _TeamLane(b, dtype) if isinstance(b, TeamBuilder) else RowLanes(b, dtype)
 

@@ -12,7 +12,7 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar
 
 from ..loop import Kernel, LoopBuilder, Pointer
-from .softmax import RowLanes
+from .softmax import row_builder, row_lanes_of
 
 __all__ = ["BLOCK", "dots", "ordered", "product"]
 
@@ -65,24 +65,28 @@ def product(dtype: DType, index: DType) -> Kernel:
     return b.finish()
 
 
-def dots(dtype: DType, index: DType) -> Kernel:
+def dots(dtype: DType, index: DType, by_team: bool = False) -> Kernel:
     """`sum(left[rows[k], :] * right[columns[k], :])` for each k in the range, in a chunk's order (`codegen/lanes.py`).
 
     args: addresses of the results, of rows, columns, and both matrices; the numbers of rows of these, and of columns.
     Indices have been checked before; for wrong ones the result is 0.
+
+    Args:
+        by_team: whether a team of threads goes over each pair of rows together.
     """
-    b = LoopBuilder(f"sparse dots {dtype.short} {index.short}")
+    b = row_builder(f"sparse dots {dtype.short} {index.short}", by_team)
     out, rows, columns = b.pointer("out", dtype), b.pointer("rows", index), b.pointer("columns", index)
     left, right = b.pointer("left", dtype), b.pointer("right", dtype)
     most, inner, width = (b.integer() for _ in range(3))
-    lanes = RowLanes(b, dtype)
+    lanes = row_lanes_of(b, dtype)
     with b.for_(b.start, b.stop) as k:
         row, column = (b.cast(b.load(indices, k), dt.int64) for indices in (rows, columns))
         inside = b.and_(b.and_(b.ge(row, 0), b.lt(row, most)), b.and_(b.ge(column, 0), b.lt(column, inner)))
         one, other = row * width, column * width
         total = lanes.reduced(b.select(inside, width, 0), 0.0, b.add,
                               lambda i: b.load(left, one + i) * b.load(right, other + i))
-        b.store(out, k, total)
+        with lanes.alone():
+            b.store(out, k, total)
     return b.finish()
 
 

@@ -192,6 +192,7 @@ def _taken(queue: Any) -> Any:
 
 
 def _shuffled(tf: Any) -> Any:
+    tf.random.set_seed(1)  # which a process has or has not set before
     return _filled(tf, tf.queue.RandomShuffleQueue(30, 2, [tf.int32], [[]], seed=1), list(range(20)))
 
 

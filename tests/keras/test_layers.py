@@ -40,7 +40,8 @@ COMPILED = [name for name, case in cases.CASES.items() if case.compiled]
 
 def near(actual, expected, scale):
     """Equal but for float32's rounding, of numbers or of the sums behind them, which are of size `scale`."""
-    actual, expected = np.asarray(tf.cast(actual, tf.float32), np.float64), np.asarray(expected, np.float64)
+    actual = np.asarray(tf.cast(tf.convert_to_tensor(actual), tf.float32), np.float64)
+    expected = np.asarray(expected, np.float64)
     np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=2e-6 * scale)
 
 
