@@ -110,14 +110,24 @@ def test_calls_with_operands_alone_run_no_python(name: str, monkeypatch: pytest.
     expected = function(*operands).numpy().tolist()
     for kernel in offered:  # to the entry, which takes them in their best code
         kernel.settle()
+    result, frames = _profiled(function, operands)
+    if frames:  # an earlier test has offered the kernel, and its best code is not made yet
+        for kernel in [kernel for kernel in kernels._compiled.values() if kernel._waiting]:
+            kernel.settle()
+        result, frames = _profiled(function, operands)
+    assert result.numpy().tolist() == expected
+    assert frames == [] or not native.available()
+
+
+def _profiled(function: Any, operands: tuple[Any, ...]) -> tuple[Any, list[str]]:
+    """The result of a call, and the functions of Python that ran for it."""
     frames: list[str] = []
     sys.setprofile(lambda frame, event, _: frames.append(frame.f_code.co_name) if event == "call" else None)
     try:
         result = function(*operands)
     finally:
         sys.setprofile(None)
-    assert result.numpy().tolist() == expected
-    assert frames == [] or not native.available()
+    return result, frames
 
 
 def test_strings_and_errors_are_the_functions_own() -> None:
