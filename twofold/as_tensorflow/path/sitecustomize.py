@@ -39,5 +39,5 @@ def _run_hidden() -> None:
 
 
 if __name__ == "sitecustomize":
-    sys.meta_path.insert(0, _Door)  # type: ignore[arg-type]  # which needs no instance
+    sys.meta_path.insert(0, _Door)
     _run_hidden()

@@ -394,8 +394,8 @@ class Optimizer(Slots):
         if self.global_clipnorm and self.global_clipnorm > 0:
             return gr.clip_by_global_norm(grads, self.global_clipnorm)
         if self.clipvalue and self.clipvalue > 0:
-            return [gr.of_values(lambda values: tf.clip_by_value(values, -self.clipvalue, self.clipvalue), gradient)
-                    for gradient in grads]
+            most = self.clipvalue
+            return [gr.of_values(lambda values: tf.clip_by_value(values, -most, most), gradient) for gradient in grads]
         return grads
 
     def _accumulate(self, grads: Sequence[Any], variables: Sequence[tf.Variable], learning_rate: Any) -> None:
