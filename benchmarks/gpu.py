@@ -33,7 +33,7 @@ OPTIONS = 500 if SMALL else 100_000_000
 SUMMED = 9000 if SMALL else 1_000_000_000
 SOFTMAX = (3, 40) if SMALL else (8192, 8192)
 LAYER_NORM = (3, 40) if SMALL else (8192, 4096)
-SIZES = {"4096": 40 if SMALL else 4096, "8192": 72 if SMALL else 8192}
+SIZES = {"4096": 40 if SMALL else 4096, "8192": 48 if SMALL else 8192}
 STEPS, WIDTH = (3, 16) if SMALL else (20, 64)
 
 if SMALL:

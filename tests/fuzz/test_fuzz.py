@@ -37,7 +37,7 @@ def agree(shop: Workshop, number: int) -> None:
 
 
 def test_modes_agree(shop: Workshop) -> None:
-    agree(shop, 30)
+    agree(shop, 20)
 
 
 def test_modes_agree_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
