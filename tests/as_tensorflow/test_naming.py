@@ -56,6 +56,11 @@ for kind in (tf.Tensor, tf.data.Dataset):
     assert pickle.loads(pickle.dumps(kind)) is kind
 assert (pickle.loads(pickle.dumps(x)).numpy() == x.numpy()).all()
 
+# Tables, for which Keras's export looks.
+from tensorflow.saved_model.experimental import TrackableResource
+table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), 0)
+assert isinstance(table, TrackableResource) and not isinstance(x, TrackableResource)
+
 # `tf.__internal__`.
 internal = tf.__internal__
 assert isinstance(x, internal.EagerTensor) and isinstance(x, internal.types.Tensor)

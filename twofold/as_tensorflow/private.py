@@ -5,6 +5,7 @@ What no library is known to need is not here.
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import functools
 import importlib
@@ -265,8 +266,18 @@ def _sum_of_operators() -> dict[str, Any]:
 
 
 def _framework_config() -> dict[str, Any]:
-    # Keras: whether results are to be the same in every run; they are.
-    return {"is_op_determinism_enabled": lambda: True}
+    # Keras: whether results are to be the same in every run; they are, whatever is asked for.
+    return {"is_op_determinism_enabled": lambda: True, "disable_op_determinism": lambda: None}
+
+
+def _saved_model_experimental() -> dict[str, Any]:
+    # Keras: its export looks for tables among what a model tracks. tf.saved_model follows them by itself.
+    from twofold.lookup._tables import StaticVocabularyTable, Table
+
+    resource = abc.ABCMeta("TrackableResource", (), {})
+    for kind in (Table, StaticVocabularyTable):
+        resource.register(kind)
+    return {"TrackableResource": resource}
 
 
 _PRIVATE: dict[str, Callable[[], dict[str, Any]]] = {
@@ -276,6 +287,7 @@ _PRIVATE: dict[str, Callable[[], dict[str, Any]]] = {
     "python.data.ops.iterator_ops": _iterators,
     "python.eager.context": _context,
     "python.framework.config": _framework_config,
+    "saved_model.experimental": _saved_model_experimental,
     "python.framework.composite_tensor": _composite_tensor,
     "python.framework.ops": _ops,
     "python.framework.tensor_shape": _tensor_shape,
@@ -314,6 +326,8 @@ def module(fullname: str) -> ModuleType | None:
     if path.startswith(_AUTOGRAPH):
         return _autograph(path.removeprefix(_AUTOGRAPH))
     make = _PRIVATE.get(path)
+    if path == "saved_model":  # a public module, though one below it is here
+        return None
     if make is None and path not in _CLASSES and not any(
             name.startswith(f"{path}.") for name in (*_PRIVATE, *_CLASSES)):
         return None
