@@ -15,7 +15,8 @@
 #                environment that is made in CLIENTS=~/.cache/twofold-clients, and the table of them in docs/coverage.md
 #   make serve-load  requests a second of `twofold serve`, and their times, as docs/serving.md has them
 #   make fuzz    random programs in both modes, bad values, integer arguments, threads, gradients in every placement of
-#                tapes and decorators; each for TIME=600 seconds, from SEED=...; and 10,000 damaged ONNX files
+#                tapes and decorators; each for TIME=600 seconds, from SEED=...;
+#                10,000 damaged ONNX files and 5,000 damaged folders of TensorFlow's
 #
 # PYTHON=... picks the interpreter for a new .venv; VENV=... puts it elsewhere; ARGS=... reaches pytest or the benchmark.
 
@@ -75,6 +76,7 @@ fuzz: $(VENV)/.dev
 	$(BIN)/python tests/fuzz/threads.py --time $(or $(TIME),600) $(if $(SEED),--seed $(SEED))
 	$(BIN)/python tests/fuzz/placements.py --time $(or $(TIME),600) $(if $(SEED),--seed $(SEED))
 	$(BIN)/python tests/fuzz/onnx_mutations.py --count 10000 $(if $(SEED),--seed $(SEED))
+	$(BIN)/python tests/fuzz/saved_model_mutations.py --count 5000 $(if $(SEED),--seed $(SEED))
 
 docs: $(VENV)/.demo
 	$(BIN)/python docs/generate.py

@@ -3,25 +3,23 @@ of time and memory.
 
     python tests/fuzz/onnx_mutations.py --count 10000 [--seed 0]
 
-Files are changed byte by byte, and as messages: sizes, names, attributes, element types, nodes. Imports run in child
-processes, with a limit on their memory, so that crashes are seen.
+Files are changed byte by byte, and as messages: sizes, names, attributes, element types, nodes (`damaged.py`).
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import random
-import resource
-import signal
-import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from fuzz import damaged
 
 __all__ = ["mutations", "outcome", "seeds"]
 
@@ -110,29 +108,6 @@ g (float[n, 2] x) => (float[n, 1] y) {
 }"""
 
 
-def _bytes_changed(data: bytes, rng: random.Random) -> bytes:
-    """A file in which bytes were changed, cut out, repeated or moved."""
-    out = bytearray(data)
-    for _ in range(rng.choice((1, 1, 2, 4, 16))):
-        at = rng.randrange(len(out) or 1)
-        size = rng.choice((1, 2, 4, 8, 64))
-        how = rng.randrange(6)
-        if how == 0:
-            out[at:at + 1] = bytes([rng.randrange(256)])
-        elif how == 1:
-            out[at:at + 1] = bytes([(out[at] if at < len(out) else 0) ^ (1 << rng.randrange(8))])
-        elif how == 2:
-            del out[at:at + size]
-        elif how == 3:
-            out[at:at] = out[at:at + size]
-        elif how == 4:
-            out[at:at + size] = rng.choice((b"\xff", b"\x00", b"\x7f")) * size
-        else:
-            other = rng.randrange(len(out) or 1)
-            out[at:at + size] = out[other:other + size]
-    return bytes(out[:rng.randrange(len(out) + 1)] if rng.random() < 0.1 else out)
-
-
 def _messages(proto: Any) -> Iterator[Any]:
     """A message and all in it."""
     yield proto
@@ -201,7 +176,7 @@ def mutation(files: list[bytes], number: int, seed: int) -> bytes:
     """The changed file of a number."""
     rng = random.Random(seed * 1_000_003 + number)
     data = files[number % len(files)]
-    return _message_changed(data, rng) if rng.random() < 0.6 else _bytes_changed(data, rng)
+    return _message_changed(data, rng) if rng.random() < 0.6 else damaged.bytes_changed(data, rng)
 
 
 def outcome(data: bytes) -> str:
@@ -226,46 +201,8 @@ def _child(first: int, count: int, seed: int) -> None:
     import twofold as tf
     files = seeds()
     tf.import_onnx(files[0])
-    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (size + _MEMORY, size + _MEMORY))
-    for number in range(first, first + count):
-        print("at", number, flush=True)
-        signal.alarm(_SECONDS)
-        print("is", number, outcome(mutation(files, number, seed)).replace("\n", " "), flush=True)
-        signal.alarm(0)
-
-
-def main() -> int:
-    """Run mutations in children, and say how they ended."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--child", type=int, nargs=2)
-    args = parser.parse_args()
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-    if args.child:
-        _child(*args.child, args.seed)
-        return 0
-    ends: Counter[str] = Counter()
-    wrong, number = [], 0
-    while number < args.count:
-        batch = min(_BATCH, args.count - number)
-        done = subprocess.run([sys.executable, __file__, "--seed", str(args.seed), "--child", str(number), str(batch)],
-                              capture_output=True, text=True)
-        lines = [line.split(" ", 2) for line in done.stdout.splitlines() if line.startswith(("at ", "is "))]
-        for word, which, *rest in lines:
-            if word == "is":
-                ends[rest[0].split(":")[0]] += 1
-                wrong += [f"{which}: {rest[0]}"] if rest[0].startswith("wrong") else []
-        number += batch
-        if done.returncode:
-            number = int(lines[-1][1]) + 1 if lines else number
-            ends["died"] += 1
-            wrong.append(f"{number - 1}: process ended with {done.returncode}: {done.stderr[-300:]}")
-        print(f"{number} of {args.count}: {dict(ends)}", flush=True)
-    print("\n".join(wrong))
-    return int(bool(wrong))
+    damaged.watched(lambda number: outcome(mutation(files, number, seed)), first, count, _SECONDS, _MEMORY)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(damaged.main(__file__, __doc__, 10_000, _BATCH, _child))

@@ -3,27 +3,25 @@ clear error, within bounds of time and memory.
 
     python tests/fuzz/saved_model_mutations.py --count 5000 [--seed 0]
 
-Files are changed byte by byte, and as messages of protocol buffers: numbers, texts, whole fields. Loads run in child
-processes, with a limit on their memory, so that crashes are seen.
+Files are changed byte by byte, and as messages of protocol buffers: numbers, texts, whole fields (`damaged.py`).
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import random
-import resource
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import zipfile
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from fuzz import damaged
 
 __all__ = ["changed", "outcome", "seeds"]
 
@@ -54,29 +52,8 @@ def changed(models: list[dict[str, bytes]], number: int, seed: int) -> dict[str,
     files = dict(models[number % len(models)])
     name = _FILE if rng.random() < 0.85 else rng.choice(sorted(files))
     files[name] = _message_changed(files[name], rng) if name == _FILE and rng.random() < 0.75 else (
-        _bytes_changed(files[name], rng))
+        damaged.bytes_changed(files[name], rng))
     return files
-
-
-def _bytes_changed(data: bytes, rng: random.Random) -> bytes:
-    """A file in which bytes were changed, cut out, repeated or moved."""
-    out = bytearray(data)
-    for _ in range(rng.choice((1, 1, 2, 4, 16))):
-        at = rng.randrange(len(out) or 1)
-        size = rng.choice((1, 2, 4, 8, 64))
-        how = rng.randrange(5)
-        if how == 0:
-            out[at:at + 1] = bytes([rng.randrange(256)])
-        elif how == 1:
-            del out[at:at + size]
-        elif how == 2:
-            out[at:at] = out[at:at + size]
-        elif how == 3:
-            out[at:at + size] = rng.choice((b"\xff", b"\x00", b"\x7f")) * size
-        else:
-            other = rng.randrange(len(out) or 1)
-            out[at:at + size] = out[other:other + size]
-    return bytes(out[:rng.randrange(len(out) + 1)] if rng.random() < 0.1 else out)
 
 
 def _message_changed(data: bytes, rng: random.Random) -> bytes:
@@ -211,52 +188,14 @@ def _child(first: int, count: int, seed: int) -> None:
     """Load some folders, and print a line for each."""
     import warnings
 
-    import twofold as tf
     warnings.simplefilter("ignore")
     models = seeds()
     with tempfile.TemporaryDirectory() as place:
-        outcome(written(models[0], Path(place) / "model"))
-        size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (size + _MEMORY, size + _MEMORY))
-        for number in range(first, first + count):
-            print("at", number, flush=True)
-            signal.alarm(_SECONDS)
-            folder = written(changed(models, number, seed), Path(place) / "model")
-            print("is", number, outcome(folder).replace("\n", " "), flush=True)
-            signal.alarm(0)
-    del tf
-
-
-def main() -> int:
-    """Run mutations in children, and say how they ended."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=5_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--child", type=int, nargs=2)
-    args = parser.parse_args()
-    if args.child:
-        _child(*args.child, args.seed)
-        return 0
-    ends: Counter[str] = Counter()
-    wrong, number = [], 0
-    while number < args.count:
-        batch = min(_BATCH, args.count - number)
-        done = subprocess.run([sys.executable, __file__, "--seed", str(args.seed), "--child", str(number), str(batch)],
-                              capture_output=True, text=True)
-        lines = [line.split(" ", 2) for line in done.stdout.splitlines() if line.startswith(("at ", "is "))]
-        for word, which, *rest in lines:
-            if word == "is":
-                ends[rest[0].split(":")[0]] += 1
-                wrong += [f"{which}: {rest[0]}"] if rest[0].startswith("wrong") else []
-        number += batch
-        if done.returncode:
-            number = int(lines[-1][1]) + 1 if lines else number
-            ends["died"] += 1
-            wrong.append(f"{number - 1}: process ended with {done.returncode}: {done.stderr[-300:]}")
-        print(f"{number} of {args.count}: {dict(ends)}", flush=True)
-    print("\n".join(wrong))
-    return int(bool(wrong))
+        folder = Path(place) / "model"
+        outcome(written(models[0], folder))
+        damaged.watched(lambda number: outcome(written(changed(models, number, seed), folder)), first, count, _SECONDS,
+                        _MEMORY)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(damaged.main(__file__, __doc__, 5_000, _BATCH, _child))
