@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._formats.node_errors import FAULTS, NodeError, told
 from twofold._front.api import SymbolicValueError, open_methods
-from twofold.ir.errors import InvalidArgumentError, OpError, UnimplementedError
+from twofold.ir.errors import InvalidArgumentError, UnimplementedError
 from twofold.ir.recent import Recent
 from twofold.ir.spec import TensorSpec
 from twofold.module import Module
 
 from .import_file import read_model
 from .import_graph import Model, Node, walk
-from .import_run import FAULTS, NodeError, Run
+from .import_run import Run
 from .import_standard import defines
 from .import_table import find
 from .import_values import NeedsSizes, tensor_of
@@ -123,21 +124,12 @@ class OnnxModel(Module):
             except NeedsSizes:
                 raise
             except NodeError as e:
-                raise _told(e, self._source) from e.cause
+                raise (e.cause if isinstance(e.cause, SymbolicValueError) else told(e, self._source)) from e.cause
             except FAULTS as e:
                 raise InvalidArgumentError(f"{self._source}: {str(e)[:500]}") from e
             made = tuple([[tensor_of(v) for v in r] if isinstance(r, list) else tensor_of(r) for r in results])
             return made[0] if len(made) == 1 else made
         return run
-
-
-def _told(error: NodeError, source: str) -> Exception:
-    """The error for a node: of the class that its op raised, with the node's name."""
-    text = f"{source}: {error.node}: {str(error.cause)[:1000]}"
-    cause = error.cause
-    if isinstance(cause, SymbolicValueError):
-        return cause
-    return type(cause)(None, None, text) if isinstance(cause, OpError) else InvalidArgumentError(text)
 
 
 def _fitting(given: Any, name: str, spec: TensorSpec | None) -> Any:

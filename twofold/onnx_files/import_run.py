@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._formats.node_errors import FAULTS, NodeError
 from twofold.ir.dims import Dim
 from twofold.ir.errors import OpError
 
@@ -22,32 +23,10 @@ from .import_standard import body_of
 from .import_table import FOLDED, Call, Entry, TooLarge, find
 from .import_values import ChannelsLast, NeedsSizes, Sizes, Value, plain, tensor_of
 
-__all__ = ["FAULTS", "NodeError", "Run"]
-
-#: what nodes that make no sense lead to, beside errors of ops
-FAULTS = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError, ArithmeticError)
+__all__ = ["Run"]
 
 _STEPS = 5_000  # nodes that functions and graphs within others may become, and for each node of the file
 _STEPS_EACH = 64  # more
-
-
-class NodeError(Exception):
-    """A node of a model cannot be run.
-
-    Attributes:
-        node: what messages call it.
-        cause: the error.
-    """
-
-    node: str
-    cause: Exception
-
-    def __init__(self, node: Node | str, cause: Exception) -> None:
-        self.node, self.cause = (cause.node, cause.cause) if isinstance(cause, NodeError) else (str(node), cause)
-        super().__init__(self.node, self.cause)
-
-    def __str__(self) -> str:
-        return f"{self.node}: {self.cause}"
 
 
 class _Names:

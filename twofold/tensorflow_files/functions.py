@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from twofold._formats.node_errors import NodeError, told
 from twofold.eager.variable import Variable
 from twofold.ir import nest
 from twofold.ir.errors import InvalidArgumentError, OpError, UnimplementedError
@@ -23,7 +24,7 @@ from twofold.tracer.restored import NoFit, fitted, refusal
 from twofold.tracer.signature import CallArguments
 
 from .graphs import Called, Library
-from .run import FAULTS, NodeError, Run, lacking
+from .run import FAULTS, Run, lacking
 from .table import tensor
 
 __all__ = ["Graph", "LazySignatures", "LoadedSignature", "loaded_function"]
@@ -62,7 +63,7 @@ class Graph:
         try:
             return self._packed(self._outputs(tensors))
         except NodeError as e:
-            raise _told(e, self._source) from e.cause
+            raise told(e, self._source) from e.cause
         except OpError:
             raise
         except FAULTS as e:
@@ -101,13 +102,6 @@ class Graph:
             raise ValueError(f"it gives {len(outputs)} values where its signature has {wanted}")
         rest = iter([tensor(v.read_value() if isinstance(v, Variable) else v) for v in outputs])
         return nest.pack(self.result, [None if leaf is None else next(rest) for leaf in leaves])
-
-
-def _told(error: NodeError, source: str) -> Exception:
-    """The error for a node: of the class that its op raised, with the node's name."""
-    cause = error.cause
-    text = f"{source}: {error.node}: {str(cause)[:1000]}"
-    return type(cause)(None, None, text) if isinstance(cause, OpError) else InvalidArgumentError(text)
 
 
 # -- functions ----------------------------------------------------------------------------------------

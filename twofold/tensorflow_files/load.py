@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._formats.node_errors import NodeError
 from twofold._formats.reading import damaged, reads
 from twofold.eager.variable import Variable
 from twofold.ir.errors import InvalidArgumentError, NotFoundError, UnimplementedError
@@ -26,7 +27,7 @@ from .loaded import CallableObject, LoadedObject
 from .messages import Message
 from .meta_graph import FILE, MetaGraph, read_meta_graph
 from .objects import SavedConcrete, SavedObject, objects_of
-from .run import NodeError, Run, lacking
+from .run import Run, lacking
 from .structures import Unreadable, parameters_of, value_of
 from .tensors import array_of, dtype_of, shape_of
 from .version_1 import load_graph

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._formats import node_errors
+from twofold._formats.node_errors import NodeError
 from twofold.eager.variable import Variable
 from twofold.ir.errors import OpError, UnimplementedError
 
@@ -20,11 +22,10 @@ from .graphs import Body, Called, Gradient, Library, Node, Placeholder, Source
 from .switches import in_branches, merged
 from .table import Call, Entry, find
 
-__all__ = ["FAULTS", "NodeError", "Run", "lacking", "plain_attribute"]
+__all__ = ["FAULTS", "Run", "lacking", "plain_attribute"]
 
 #: what nodes that make no sense lead to, beside errors of ops
-FAULTS = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError, ArithmeticError,
-          MemoryError, AssertionError)
+FAULTS = (*node_errors.FAULTS, MemoryError, AssertionError)
 
 _DEEP = 64  # calls of functions within one another
 _STEPS = 200_000  # nodes that the functions which a function calls may become
@@ -35,25 +36,6 @@ _CALLED = {"squeeze_dims": "axis"}
 #: raw ops that are never computed in advance
 _RUNS = frozenset({"Assert", "CheckNumerics", "ReadFile", "WriteFile", "MatchingFiles", "Timestamp", "Print",
                    "PrintV2", "EnsureShape"})
-
-
-class NodeError(Exception):
-    """A node cannot be run.
-
-    Attributes:
-        node: what messages call it.
-        cause: the error.
-    """
-
-    node: str
-    cause: Exception
-
-    def __init__(self, node: Node | str, cause: Exception) -> None:
-        self.node, self.cause = (cause.node, cause.cause) if isinstance(cause, NodeError) else (str(node), cause)
-        super().__init__(self.node, self.cause)
-
-    def __str__(self) -> str:
-        return f"{self.node}: {self.cause}"
 
 
 class Values:

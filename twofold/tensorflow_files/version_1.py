@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._formats.node_errors import NodeError
 from twofold.eager.variable import Variable
 from twofold.ir.errors import NotFoundError
 from twofold.ir.spec import TensorSpec
@@ -19,7 +20,7 @@ from .graphs import Body, Source
 from .loaded import LoadedObject
 from .messages import Message
 from .meta_graph import MetaGraph
-from .run import FAULTS, NodeError, Run, lacking
+from .run import FAULTS, Run, lacking
 from .tensors import dtype_of, shape_of
 
 __all__ = ["load_graph"]
