@@ -19,15 +19,20 @@ __all__ = ["sparse_dots", "sparse_matmul"]
 _IDS = frozenset({dt.int32, dt.int64})
 
 
-def _infer(op: Op, rows: Spec, columns: Spec, values: Spec, dense: Spec, *, size: int) -> Spec:
-    operands = (rows, columns, values, dense)
+def _require_forms(op: Op, operands: tuple[Spec, Spec, Spec, Spec], ranks: tuple[int, int, int, int]) -> None:
+    """Two operands are indices of one dtype, the others numbers of one dtype, and each has its rank."""
     for n in (0, 1):
         rules.require_dtype(op, operands, n, _IDS)
     rules.same_dtype(op, operands, (0, 1))
     rules.require_dtype(op, operands, 2, frozenset({dt.float32, dt.float64}))
     rules.same_dtype(op, operands, (2, 3))
-    for n, rank in enumerate((1, 1, 1, 2)):
+    for n, rank in enumerate(ranks):
         rules.require_rank(op, operands, n, rank, rank)
+
+
+def _infer(op: Op, rows: Spec, columns: Spec, values: Spec, dense: Spec, *, size: int) -> Spec:
+    operands = (rows, columns, values, dense)
+    _require_forms(op, operands, (1, 1, 1, 2))
     if not all(dm.require_eq(x.dims[0], values.dims[0]) for x in (rows, columns)):
         raise rules.fail(op, operands, "there must be a row, a column and a value for each element.")
     if dm.decide(size, "<", 0):
@@ -63,13 +68,7 @@ def sparse_matmul(rows: AnyTensor, columns: AnyTensor, values: AnyTensor, dense:
 # -- elements of a product of dense matrices ----------------------------------------------------------
 def _dots_infer(op: Op, rows: Spec, columns: Spec, left: Spec, right: Spec) -> Spec:
     operands = (rows, columns, left, right)
-    for n in (0, 1):
-        rules.require_dtype(op, operands, n, _IDS)
-    rules.same_dtype(op, operands, (0, 1))
-    rules.require_dtype(op, operands, 2, frozenset({dt.float32, dt.float64}))
-    rules.same_dtype(op, operands, (2, 3))
-    for n, rank in enumerate((1, 1, 2, 2)):
-        rules.require_rank(op, operands, n, rank, rank)
+    _require_forms(op, operands, (1, 1, 2, 2))
     if not dm.require_eq(rows.dims[0], columns.dims[0]):
         raise rules.fail(op, operands, "there must be a row and a column for each element.")
     if not dm.require_eq(left.dims[1], right.dims[1]):
