@@ -247,7 +247,8 @@ def test_nothing_of_version_2_imports_version_1() -> None:
     users = {name for name, targets in shipped_edges().items() if any(t.startswith(_FIRST) for t in targets)}
     # `tf` itself shows the older names, and lets `tf.compat` register itself
     assert {name for name in users if not name.startswith(_FIRST)} <= {
-        _ROOT, f"{_ROOT}.contrib", f"{_ROOT}.as_tensorflow.internal", f"{_ROOT}.as_tensorflow.private"}
+        _ROOT, f"{_ROOT}.contrib", *[
+            f"{_ROOT}.as_tensorflow.{name}" for name in ("decorators", "internal", "private")]}
 
 
 @pytest.mark.parametrize("other", [

@@ -96,11 +96,8 @@ def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old
     Raises:
         ValueError: both are given.
     """
-    if old_value is None:
-        return new_value
-    if new_value is not None:
-        raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'.")
-    return old_value
+    from twofold.compat.v1.functions import one_of
+    return one_of(new_value, old_value, new_name, old_name)
 
 
 @contextlib.contextmanager
