@@ -2,7 +2,7 @@
 # what it needs into it once, and runs.
 #
 #   make demo    digits: trained, saved, read from C              make lint    ruff and mypy
-#   make test    the whole test suite (JOBS=3 processes)           make docs    rewrite the generated pages
+#   make test    the whole test suite (JOBS=2 processes)           make docs    rewrite the generated pages
 #   make test-gpu  the tests of GPUs on the machine's own, which `make test` runs over a fake of its driver; then those
 #                of layers and gradients with all of their tensors there
 #   make test-gpu-sanitized  the table of ops on a GPU under NVIDIA's compute-sanitizer (SANITIZER=/path/to/it)
@@ -21,8 +21,7 @@
 # PYTHON=... picks the interpreter for a new .venv; VENV=... puts it elsewhere; ARGS=... reaches pytest or the benchmark.
 
 VENV ?= .venv
-# one more than the cores that the suite is measured on: some tests wait for processes and servers
-JOBS ?= 3
+JOBS ?= 2
 ARGS ?=
 BIN := $(VENV)/bin
 SANITIZER ?= compute-sanitizer
