@@ -18,6 +18,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = '''
 import importlib.metadata, importlib.util, pickle, subprocess, sys
 import tensorflow as tf
+loaded = set(sys.modules)
 import tensorflow.compat.v1 as tf1
 import tensorflow.keras.layers as long_name
 from tensorflow import keras, nn
@@ -47,7 +48,9 @@ assert "there is no support of TPUs" in told(lambda: tf.tpu.x) or "docs/coverage
 assert told(lambda: __import__("tensorflow.python.nothing")).startswith("ModuleNotFoundError")
 assert not hasattr(tf, "python_io_of_old")
 
-# What libraries ask of classes, without an import of TensorFlow.
+# What libraries ask of classes, without an import of TensorFlow; their modules are loaded when they are needed.
+assert not {"twofold._ragged.ragged_tensor", "twofold._sparse.sparse_tensor", "twofold.data.dataset"} & loaded
+assert type(tf.ragged.constant([[1]])).__module__ == "tensorflow.python.ops.ragged.ragged_tensor"
 x = tf.constant([1.0, 2.0])
 assert type(x).__module__.startswith("tensorflow.python.") and any(k.__name__ == "Tensor" for k in type(x).__mro__)
 assert type(tf.Variable(x)).__module__.startswith("tensorflow.python.")

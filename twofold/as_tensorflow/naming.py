@@ -44,10 +44,12 @@ def install() -> None:
         raise ImportError("TensorFlow itself is imported already, and a process has one module of that name: import "
                           "twofold.as_tensorflow before anything that imports TensorFlow, or start the program with "
                           "`twofold run`.", name=_ROOT, path=getattr(there, "__file__", None))
-    sys.meta_path.insert(0, _Finder())
+    sys.meta_path[:0] = [_Finder(), _Naming()]
     if FOLDER not in sys.path:
         sys.path.insert(1, FOLDER)  # for packaging metadata, and for processes that are given the path
-    private.name_classes()
+    private.add_methods()
+    for name in private.DEFINING & sys.modules.keys():
+        private.name_classes_of(sys.modules[name])
     root = _Root(_ROOT)
     spec = ModuleSpec(_ROOT, _Loader(root), origin=twofold.__file__, is_package=True)
     root.__spec__, root.__loader__, root.__path__, root.__package__ = spec, spec.loader, [], _ROOT
@@ -114,6 +116,37 @@ class _Finder(MetaPathFinder):
         if module is None:
             return None
         return ModuleSpec(fullname, _Loader(module), origin=getattr(module, "__file__", None), is_package=True)
+
+
+class _Naming(MetaPathFinder):
+    """Has classes named when the module that defines them is loaded, so that nothing is loaded for their names."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None,
+                  target: ModuleType | None = None) -> ModuleSpec | None:
+        if fullname not in private.DEFINING:
+            return None
+        others = (finder.find_spec(fullname, path, target) for finder in sys.meta_path if finder is not self)
+        spec = next((spec for spec in others if spec is not None), None)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _NamingLoader(spec.loader)
+        return spec
+
+
+class _NamingLoader(Loader):
+    """Loads a module as another loader does, and names its classes."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> Any:  # sources for tracebacks and for the tracer
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._loader.exec_module(module)
+        private.name_classes_of(module)
 
 
 def _public(fullname: str) -> ModuleType | None:

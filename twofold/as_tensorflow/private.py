@@ -10,6 +10,7 @@ import contextlib
 import functools
 import importlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -18,7 +19,7 @@ from twofold.tracer.function import Function
 
 from .version import VERSION
 
-__all__ = ["module", "name_classes"]
+__all__ = ["DEFINING", "add_methods", "module", "name_classes_of"]
 
 
 def _internal() -> dict[str, Any]:
@@ -335,8 +336,7 @@ def module(fullname: str) -> ModuleType | None:
     made.__path__ = []
     vars(made).update(make() if make is not None else {}, __name__=fullname)
     if path in _CLASSES:
-        kind, name = _CLASSES[path]()
-        setattr(made, name or kind.__name__, kind)
+        setattr(made, _CLASSES[path].name, _CLASSES[path].kind())
     _made[fullname] = made
     return made
 
@@ -379,21 +379,32 @@ def older_keras(fullname: str) -> ModuleType | None:
     return public if isinstance(public, ModuleType) else None
 
 
+@dataclass(frozen=True)
+class _Named:
+    """A class that has the name of TensorFlow's: the module that defines it, and the name where it is another."""
+
+    defined_in: str
+    own_name: str
+    name: str
+
+    def kind(self) -> type:
+        """The class, whose module is loaded for it."""
+        return getattr(importlib.import_module(self.defined_in), self.own_name)
+
+
 # Modules and names that libraries look for in the classes of what they are given, instead of importing TensorFlow:
 # eagerpy, Keras's data adapters and tests of `type(x).__module__` for "tensorflow".
-_CLASSES: dict[str, Callable[[], tuple[type, str | None]]] = {
-    "python.framework.tensor": lambda: (tf.Tensor, None),
-    "python.ops.variables": lambda: (tf.Variable, None),
-    "python.ops.ragged.ragged_tensor": lambda: (tf.RaggedTensor, None),
-    "python.framework.sparse_tensor": lambda: (tf.SparseTensor, None),
-    "python.data.ops.dataset_ops": lambda: (tf.data.Dataset, "DatasetV2"),
-    "python.distribute.input_lib": lambda: (_distributed(), None),
+_CLASSES: dict[str, _Named] = {
+    "python.framework.tensor": _Named("twofold.eager.tensor", "Tensor", "Tensor"),
+    "python.ops.variables": _Named("twofold.eager.variable", "Variable", "Variable"),
+    "python.ops.ragged.ragged_tensor": _Named("twofold._ragged.ragged_tensor", "RaggedTensor", "RaggedTensor"),
+    "python.framework.sparse_tensor": _Named("twofold._sparse.sparse_tensor", "SparseTensor", "SparseTensor"),
+    "python.data.ops.dataset_ops": _Named("twofold.data.dataset", "Dataset", "DatasetV2"),
+    "python.distribute.input_lib": _Named("twofold.distribute._datasets", "DistributedDataset", "DistributedDataset"),
 }
 
-
-def _distributed() -> type:
-    from twofold.distribute._datasets import DistributedDataset
-    return DistributedDataset
+#: the modules whose classes get such names, to be told of when they are loaded (`name_classes_of`)
+DEFINING = frozenset(named.defined_in for named in _CLASSES.values())
 
 
 def _decorate(function: Any, decorator: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
@@ -403,14 +414,18 @@ def _decorate(function: Any, decorator: Callable[[Callable[..., Any]], Callable[
     function.__init__(decorator(function.python_function), function._settings)
 
 
-def name_classes() -> None:
-    """Give classes the modules and the names that TensorFlow's have, and methods that libraries call."""
+def add_methods() -> None:
+    """Give classes methods that libraries call."""
     Function._decorate = _decorate  # type: ignore[attr-defined]
     # TensorFlow Probability: what is not to be followed; checkpoints do not follow its private attributes twice anyway.
     tf.Module._no_dependency = lambda self, value: value  # type: ignore[attr-defined]
     tf.Tensor.__nonzero__ = tf.Tensor.__bool__  # type: ignore[attr-defined]  # TensorFlow Probability: an old name
-    for path, which in _CLASSES.items():
-        kind, name = which()
-        kind.__module__ = f"tensorflow.{path}"
-        if name is not None:
-            kind.__name__ = kind.__qualname__ = name
+
+
+def name_classes_of(module: ModuleType) -> None:
+    """Give the classes that a loaded module defines the modules and the names that TensorFlow's have."""
+    for path, named in _CLASSES.items():
+        if named.defined_in == module.__name__:
+            kind = getattr(module, named.own_name)
+            kind.__module__ = f"tensorflow.{path}"
+            kind.__name__ = kind.__qualname__ = named.name
