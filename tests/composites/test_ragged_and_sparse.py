@@ -47,6 +47,24 @@ def test_gradients_of_padding_and_masks(decorate):
 
 
 @MODES
+def test_gradients_of_ragged_indices_along_an_inner_axis(decorate):
+    @decorate
+    def gradients(x, rows, at):
+        with tf.GradientTape() as tape:
+            tape.watch([x, rows])
+            y = tf.reduce_sum(tf.gather(x, at, axis=1).flat_values ** 2) + tf.reduce_sum(
+                tf.gather(rows, at, axis=1).flat_values ** 2)
+        return tape.gradient(y, [x, rows])
+
+    x = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
+    of_x, of_rows = gradients(tf.constant(x), tf.ragged.constant([[1.0, 2.0], [3.0, 4.0, 5.0]]),
+                              tf.ragged.constant([[1], [0, 1], []]))
+    times = np.array([1.0, 2.0, 0.0], np.float32)  # how often each column is read
+    np.testing.assert_array_equal(of_x, 2 * x * times[:, None])
+    assert of_rows.to_list() == [[2.0, 8.0], [6.0, 16.0, 0.0]]
+
+
+@MODES
 @pytest.mark.parametrize("adjoint", [False, True])
 def test_products_with_sparse_matrices_and_their_gradients(decorate, adjoint):
     dense = np.arange(6, dtype=np.float32).reshape((2, 3) if adjoint else (3, 2)) + 1

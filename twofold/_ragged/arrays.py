@@ -1,4 +1,4 @@
-"""Functions that put ragged tensors together and take them apart: concat, stack, tile, gather, masks and others."""
+"""Functions that put ragged tensors together and take them apart: concat, stack, tile, masks and others."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from twofold._front.dispatch import Holds, implements
 
 from .conversions import as_ragged, dense_from_ragged, ragged_from_tensor
 from .elementwise import aligned, must_have_same_rows
-from .indexing import gathered_rows
+from .gathering import gather, take
 from .ragged_tensor import PARTS, RaggedTensor, is_ragged, ragged_or_dense, same_splits_dtype
 from .row_partition import RowPartition, split_lengths
 
-__all__ = ["boolean_mask", "concat", "expand_dims", "gather", "ragged_stack", "reverse", "stack", "tile"]
+__all__ = ["boolean_mask", "concat", "expand_dims", "ragged_stack", "reverse", "stack", "tile"]
 
 _HELD = Holds(RaggedTensor)
 
@@ -185,121 +185,11 @@ def _tiled(x: Any, multiples: Any) -> Any:
     rowids = partition.value_rowids()
     offsets = partition.offsets_in_rows(rowids)
     places = tf.gather(x.row_starts(), rowids) + offsets % tf.maximum(tf.gather(lengths, rowids), 1)
-    x = RaggedTensor(_take(x.values, places), partition)
+    x = RaggedTensor(take(x.values, places), partition)
     return gather(x, tf.tile(tf.range(x.nrows()), multiples[:1]))
 
 
 # -- taking -------------------------------------------------------------------------------------------------------
-def _take(values: Any, places: Any) -> Any:
-    return gather(values, places) if is_ragged(values) else tf.gather(values, places)
-
-
-@implements(tf.gather, {"params": RaggedTensor}, {"indices": RaggedTensor})
-def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: Any = 0,
-           name: Any = None) -> Any:
-    """Slices of a tensor, dense or ragged, at indices that may be ragged."""
-    params = ragged_or_dense(params)
-    indices = ragged_or_dense(indices, hint=tf.int64 if not hasattr(indices, "dtype") else None)
-    batch = int(batch_dims)
-    if batch < 0:
-        batch += indices.shape.rank
-    at = batch if axis is None else int(axis)
-    if at < 0:
-        at += params.shape.rank
-    if at < batch:
-        raise ValueError(f"axis ({at}) must be at least batch_dims ({batch})")
-    if batch > 0:
-        return _batch_gather(params, indices, at, batch)
-    if at > 0:
-        return _gather_inside(params, indices, at)
-    if is_ragged(indices):
-        return indices.with_flat_values(_take(params, indices.flat_values))
-    if not is_ragged(params):
-        return tf.gather(params, indices)
-    if indices.shape.rank == 0:
-        return params[indices]
-    if indices.shape.rank is not None and indices.shape.rank > 1:
-        nested = ragged_from_tensor(indices, None, None, indices.shape.rank - 1, params.row_splits.dtype)
-        return nested.with_flat_values(gather(params, nested.flat_values))
-    indices = tf.cast(indices, params.row_splits.dtype)
-    return gathered_rows(params, tf.gather(params.row_starts(), indices), tf.gather(params.row_limits(), indices), 1,
-                         params._row_partition._uniform)
-
-
-def _batch_gather(params: Any, indices: Any, axis: int, batch: int) -> Any:
-    if not is_ragged(params) and not is_ragged(indices):
-        return tf.gather(params, indices, axis=axis, batch_dims=batch)
-    dense = not is_ragged(indices) and batch == 1 and axis == 1
-    if dense and not is_ragged(params.values):
-        starts = tf.reshape(params.row_starts(), [-1, *[1] * (indices.shape.rank - 1)])
-        return tf.gather(params.values, starts + tf.cast(indices, starts.dtype))
-    params, indices = same_splits_dtype([as_ragged(params, 1), as_ragged(indices, 1)])
-    demand(tf.equal(params.nrows(), indices.nrows()), "params and indices have different numbers of batches")
-    if batch > 1:
-        return indices.with_values(_batch_gather(params.values, indices.values, axis - 1, batch - 1))
-    if axis > 1:
-        rows = gather(params, indices.value_rowids())
-        return indices.with_values(_gather_one_each(rows, indices.values, axis))
-    rowids = tf.range(indices.nrows())
-    level = indices
-    while is_ragged(level):
-        rowids = tf.gather(rowids, level.value_rowids())
-        level = level.values
-    flat = indices.flat_values
-    places = tf.reshape(tf.gather(params.row_starts(), rowids), [-1, *[1] * (flat.shape.rank - 1)]) + tf.cast(
-        flat, params.row_splits.dtype)
-    return indices.with_flat_values(_take(params.values, places))
-
-
-def _gather_one_each(rows: Any, indices: Any, axis: int) -> Any:
-    """Of each of `rows` the slice at its own index along an inner axis."""
-    chosen = _batch_gather(rows, tf.reshape(indices, [-1, 1]), axis, 1)
-    return squeeze(chosen, axis) if is_ragged(chosen) else tf.squeeze(chosen, [axis])
-
-
-def _gather_inside(params: Any, indices: Any, axis: int) -> Any:
-    """The same indices in each row."""
-    if not is_ragged(params):
-        if is_ragged(indices):
-            raise ValueError(f"gather of a dense tensor along axis {axis} with ragged indices is not supported")
-        return tf.gather(params, indices, axis=axis)
-    if axis > 1:
-        return params.with_values(_gather_inside(params.values, indices, axis - 1))
-    count = params.nrows()
-    if is_ragged(indices) or indices.shape.rank != 1:
-        raise ValueError("gather along a ragged axis takes a vector of indices")
-    repeated = tf.reshape(tf.tile(tf.cast(indices, params.row_splits.dtype), [count]), [count, -1])
-    rows = _batch_gather(params, ragged_from_tensor(repeated, None, None, 1, params.row_splits.dtype), 1, 1)
-    return rows
-
-
-@implements(tf.gather_nd, {"params": RaggedTensor}, {"indices": RaggedTensor})
-def gather_nd(params: Any, indices: Any, batch_dims: Any = 0, name: Any = None) -> Any:
-    """Slices of a tensor, dense or ragged, at coordinates."""
-    if not isinstance(batch_dims, int) or batch_dims != 0:
-        raise ValueError("batch_dims != 0 is not supported for ragged gather yet.")
-    params = ragged_or_dense(params)
-    indices = ragged_or_dense(indices, hint=tf.int64)
-    if is_ragged(indices):
-        if indices.flat_values.shape.rank == 1:
-            raise ValueError("The innermost dimension of indices may not be ragged")
-        return indices.with_flat_values(gather_nd(params, indices.flat_values) if is_ragged(params)
-                                        else tf.gather_nd(params, indices.flat_values))
-    if not is_ragged(params):
-        return tf.gather_nd(params, indices)
-    depth = indices.shape[-1]
-    if depth is None:
-        raise ValueError("the last axis of indices must be known")
-    if depth == 0:
-        raise ValueError("indices of a ragged tensor need one coordinate at least")
-    indices = tf.cast(indices, params.row_splits.dtype)
-    if depth == 1:
-        return gather(params, indices[..., 0])
-    place = tf.gather(params.row_starts(), indices[..., 0]) + indices[..., 1]
-    return gather_nd(params.values, tf.concat([place[..., None], indices[..., 2:]], -1)) if is_ragged(
-        params.values) else tf.gather_nd(params.values, tf.concat([place[..., None], indices[..., 2:]], -1))
-
-
 def boolean_mask(data: Any, mask: Any, name: Any = None) -> Any:
     """See `tf.ragged.boolean_mask`."""
     mask = ragged_or_dense(mask, tf.bool if not hasattr(mask, "dtype") else None)
@@ -311,7 +201,7 @@ def boolean_mask(data: Any, mask: Any, name: Any = None) -> Any:
     if mask.shape.rank == 0:
         raise ValueError("mask cannot be scalar.")
     if mask.shape.rank == 1:
-        return _take(data, tf.where(mask)[:, 0]) if is_ragged(data) else tf.boolean_mask(data, mask)
+        return take(data, tf.where(mask)[:, 0]) if is_ragged(data) else tf.boolean_mask(data, mask)
     mask, data = same_splits_dtype([as_ragged(mask, mask.shape.rank - 1), as_ragged(data, mask.shape.rank - 1)])
     must_have_same_rows(mask, data, "data and mask have different rows")
     inner = boolean_mask(data.values, mask.values)
@@ -359,7 +249,7 @@ def _reversed(x: Any, axes: set[int]) -> Any:
         rowids = x.value_rowids()
         places = tf.range(tf.shape(rowids, out_type=rowids.dtype)[0])
         mirrored = tf.gather(x.row_starts(), rowids) + tf.gather(x.row_limits(), rowids) - 1 - places
-        values = _take(values, mirrored)
+        values = take(values, mirrored)
     x = RaggedTensor(values, x._row_partition)
     return x[::-1] if 0 in axes else x
 
