@@ -1,7 +1,7 @@
 """Counters of loops: how many rounds a `while` has, between which numbers a carried integer runs, what an index is.
 
 Known is what follows from constants and sizes: counters that grow by 1 or -1, of which the test compares one with a
-number. Everything else is unknown, and None.
+number, or several, each with one, for which all comparisons have to hold. Everything else is unknown, and None.
 """
 
 from __future__ import annotations
@@ -62,27 +62,63 @@ def counting(node: g.Node) -> Counting | None:
     Counting(rounds=3, ranges={0: (2, 5)}, after={0: 5})
     """
     test, body = node.regions
-    count, known = node.attrs["carried"], numbers_of(node)
-    condition = node_of(test.outputs[0])
-    if condition is None or condition.op.name not in (*_LESS, *_GREATER):
-        return None
-    steps = {n: step for n in range(count) if (step := _step(body.inputs[n], body.outputs[n], known)) is not None}
+    known, steps = numbers_of(node), _steps(node)
     begins = {n: begin for n in steps if (begin := number(node.inputs[n])) is not None}
-    name, (left, right) = condition.op.name, condition.inputs
-    n = next((n for n in begins if left is test.inputs[n]), None)
-    bound = number(right, known)
-    if n is None or bound is None or steps[n] != (1 if name in _LESS else -1):
+    ends = [_rounds(condition, test, begins, steps, known) for condition in _conditions(test.outputs[0])]
+    rounds = _least([rounds for rounds, _ in ends])
+    if rounds is None:
         return None
-    rounds = bound - begins[n] + _LESS[name] if name in _LESS else begins[n] - bound + _GREATER[name]
-    if not isinstance(rounds, Dim):
-        rounds = max(rounds, 0)
-    elif dm.decide_le(0, rounds) is not True:
-        return None
-    counters = {k: begin for k, begin in begins.items() if _fits(body.inputs[k].dtype, begin, steps[k], rounds,
-                                                             body.inputs[n].dtype)}
+    size = min(body.inputs[n].dtype.size for _, n in ends)
+    counters = {k: begin for k, begin in begins.items() if _fits(body.inputs[k].dtype, begin, steps[k], rounds, size)}
     return Counting(rounds, {k: (begin, begin + rounds) if steps[k] == 1 else (begin + 1 - rounds, begin + 1)
                              for k, begin in counters.items()},
                     {k: begin + steps[k] * rounds for k, begin in counters.items()})
+
+
+def _steps(node: g.Node) -> dict[int, int]:
+    """What the carried counters of a `while` grow by, by their positions."""
+    body, known = node.regions[1], numbers_of(node)
+    return {n: step for n in range(node.attrs["carried"])
+            if (step := _step(body.inputs[n], body.outputs[n], known)) is not None}
+
+
+def _conditions(value: g.Value) -> list[g.Value]:
+    """The conditions that all have to hold for a condition to hold."""
+    node = node_of(value)
+    if node is None or node.op.name != "logical_and":
+        return [value]
+    return [condition for v in node.inputs for condition in _conditions(v)]
+
+
+def _rounds(condition: g.Value, test: g.Graph, begins: dict[int, DimLike], steps: dict[int, int],
+            known: Numbers) -> tuple[DimLike | None, int]:
+    """After how many rounds a condition ends a loop, and the position of the counter that it compares; None, where that
+    is not known."""
+    node = node_of(condition)
+    if node is None or node.op.name not in (*_LESS, *_GREATER):
+        return None, -1
+    name, (left, right) = node.op.name, node.inputs
+    n = next((n for n in begins if left is test.inputs[n]), -1)
+    bound = number(right, known)
+    if n < 0 or bound is None or steps[n] != (1 if name in _LESS else -1):
+        return None, -1
+    rounds = bound - begins[n] + _LESS[name] if name in _LESS else begins[n] - bound + _GREATER[name]
+    if not isinstance(rounds, Dim):
+        return max(rounds, 0), n
+    return (rounds if dm.decide_le(0, rounds) is True else None), n
+
+
+def _least(sizes: list[DimLike | None]) -> DimLike | None:
+    """The least of some sizes; None where one is unknown, or it is unknown which is the least."""
+    least, *rest = sizes
+    for size in rest:
+        if least is None or size is None:
+            return None
+        if dm.decide_le(least, size) is not True:
+            if dm.decide_le(size, least) is not True:
+                return None
+            least = size
+    return least
 
 
 def numbers_of(node: g.Node) -> dict[g.Value, DimLike]:
@@ -100,22 +136,27 @@ def surely_runs(node: g.Node) -> bool:
     counted = counting(node)
     if counted is not None and type(counted.rounds) is int:
         return counted.rounds > 0
-    test = node.regions[0]
-    condition = node_of(test.outputs[0])
-    if condition is None or condition.op.name not in (*_LESS, *_GREATER):
+    return all(_holds_first(condition, node) for condition in _conditions(node.regions[0].outputs[0]))
+
+
+def _holds_first(condition: g.Value, node: g.Node) -> bool:
+    """Whether a condition of the test of a `while` is known to hold before the first round."""
+    comparison, test = node_of(condition), node.regions[0]
+    if comparison is None or comparison.op.name not in (*_LESS, *_GREATER):
         return False
-    left, right = [number(node.inputs[v.index] if v.node is None and v in test.inputs else v) for v in condition.inputs]
+    left, right = [number(node.inputs[v.index] if v.node is None and v in test.inputs else v)
+                   for v in comparison.inputs]
     if type(left) is not int or type(right) is not int:
         return False
-    apart = right - left if condition.op.name in _LESS else left - right
-    return apart + {**_LESS, **_GREATER}[condition.op.name] > 0
+    apart = right - left if comparison.op.name in _LESS else left - right
+    return apart + {**_LESS, **_GREATER}[comparison.op.name] > 0
 
 
-def _fits(dtype: dt.DType, begin: DimLike, step: int, rounds: DimLike, counter: dt.DType) -> bool:
-    """Whether a carried integer does not overflow before the one that the test asks for."""
+def _fits(dtype: dt.DType, begin: DimLike, step: int, rounds: DimLike, size: int) -> bool:
+    """Whether a carried integer does not overflow before one of `size` bytes that the test asks for."""
     end = begin + step * rounds
     if isinstance(end, Dim) or isinstance(begin, Dim):
-        return dtype.size >= counter.size
+        return dtype.size >= size
     return -(1 << (8 * dtype.size - 1)) <= end < 1 << (8 * dtype.size - 1)
 
 
@@ -146,8 +187,8 @@ def node_of(value: g.Value) -> g.Node | None:
 
 def number(value: g.Value, known: Numbers = _NONE) -> DimLike | None:
     """The number that an integer scalar is known to be: a constant, a size, a size less a constant, a counter after its
-    loop, or what is known of an input."""
-    value = root(value)
+    loop, what is known of an input, or the least or greatest of one such number."""
+    value = _alone(root(value))
     if value in known:
         return known[value]
     array = g.constant_of(value)
@@ -172,6 +213,23 @@ def number(value: g.Value, known: Numbers = _NONE) -> DimLike | None:
         left, more = more, left
     whole = not isinstance(more, Dim) and -_LARGE < more <= (0 if isinstance(left, Dim) else _LARGE)
     return left + more if whole and (isinstance(left, Dim) or abs(left) < _LARGE) else None
+
+
+def _alone(value: g.Value) -> g.Value:
+    """The integer that a wider one, or the least or greatest of one, is."""
+    while (node := node_of(value)) is not None:
+        before = node.inputs[0] if node.inputs else value
+        widened = node.op.name == "cast" and before.dtype.is_integer and _holds(value.dtype, before.dtype)
+        of_one = node.op.name in ("reduce_max", "reduce_min") and all(_is(d, 1) for d in before.dims)
+        if not widened and not of_one:
+            return value
+        value = root(before)
+    return value
+
+
+def _holds(wide: dt.DType, narrow: dt.DType) -> bool:
+    """Whether one type of integers has all numbers of another."""
+    return wide.is_integer and wide.min <= narrow.min and narrow.max <= wide.max
 
 
 def _element_of_shape(node: g.Node) -> DimLike | None:

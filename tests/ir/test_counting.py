@@ -13,7 +13,7 @@ from twofold.codegen import loop_info
 from twofold.ir import graph as g
 from twofold.ir import ops, passes
 from twofold.ir.build import Builder
-from twofold.ir.counting import counting, number
+from twofold.ir.counting import counting, number, surely_runs
 from twofold.ir.dim_expr import symbol
 from twofold.ir.op import use_interpreter
 from twofold.ir.spec import TensorSpec
@@ -66,6 +66,30 @@ def test_what_is_not_counted(fn: Callable[[Any], Any]) -> None:
     assert counting(loop_of(fn, tf.TensorSpec([2]))) is None
 
 
+@pytest.mark.parametrize("most, limit", [(9, 5), (5, 9), (0, 3), (4, 4)])
+def test_loops_of_several_conditions_end_with_the_first(most: int, limit: int) -> None:
+    def fn(x: Any) -> Any:
+        return tf.while_loop(lambda i, _: i < limit, lambda i, v: (i + 1, v * 2), (1, x),
+                             maximum_iterations=tf.reduce_max(tf.constant([most])))[1]
+    counts, node = counting(loop_of(fn, tf.TensorSpec([2]))), loop_of(fn, tf.TensorSpec([2]))
+    rounds = len(seen(1, lambda i: i < limit and i <= most, 1))
+    assert counts is not None and counts.rounds == rounds
+    assert counts.ranges == {0: (0, rounds), 1: (1, 1 + rounds)} and surely_runs(node) == (rounds > 0)
+
+
+def test_loops_over_several_sizes() -> None:
+    def fn(x: Any, y: Any) -> Any:
+        first = (tf.constant(0, tf.int64), tf.constant(0), x)
+
+        def test(i: Any, k: Any, v: Any) -> Any:
+            return (i < tf.shape(x, tf.int64)[0]) & (k < tf.shape(y)[0])
+        return tf.while_loop(test, lambda i, k, v: (i + 1, k + 1, v * 2), first)[2]
+    size = symbol("n")
+    specs = [TensorSpec((d,), tf.float32) for d in (size, size + 1, symbol("m"))]
+    assert counting(loop_of(fn, specs[1], specs[0])).rounds == size  # type: ignore[union-attr]
+    assert counting(loop_of(fn, specs[0], specs[2])) is None  # which of the two is less
+
+
 def test_counters_that_overflow_are_not_counted() -> None:
     def fn(x: Any) -> Any:
         first = (tf.constant(0, tf.int64), tf.constant(2**31 - 3, tf.int32), tf.constant(-(2**31) + 9, tf.int32), x)
@@ -88,6 +112,11 @@ def test_numbers_that_graphs_are_known_to_hold() -> None:
         assert number(ops.strided_slice(ops.shape(graph.add_input((3, 5), tf.float32)), spec=(-1,))) == 5
         assert number(ops.shape(graph.add_input((3, 5), tf.float32))) is None
     assert number(graph.constant(np.array(4, np.int64))) == 4
+    with use_interpreter(Builder(graph)):
+        four, large = graph.constant(np.array(4, np.int32)), graph.constant(np.array(1 << 40, np.int64))
+        assert number(ops.cast(ops.reduce_max(four), dtype=tf.int64)) == 4
+        assert number(ops.reduce_max(graph.constant(np.array([4, 5])))) is None
+        assert number(ops.cast(large, dtype=tf.int32)) is None
     assert number(graph.constant(np.array([[4]], np.int32))) == 4
     assert number(graph.constant(np.array(4.0))) is None
 
@@ -109,18 +138,19 @@ def test_loops_over_ranges_of_unknown_size_are_counted() -> None:
     assert stretch == (0, size, False) and len(info.filled) == 1
 
 
-def recurrence(x: Any) -> Any:
-    """A loop that says nothing of how many rounds it has."""
+def recurrence(x: Any, most: int | None) -> Any:
+    """A loop that says nothing of how many rounds it has, but for how many there are at most."""
     def body(i: Any, h: Any) -> Any:
         return i + 1, tf.tanh(h * 0.9 + x[i])
-    return tf.while_loop(lambda i, _: i < 5, body, (0, tf.zeros([3])))[1]
+    return tf.while_loop(lambda i, _: i < 5, body, (0, tf.zeros([3])), maximum_iterations=most)[1]
 
 
-def test_gradients_of_counted_loops_are_native() -> None:
+@pytest.mark.parametrize("most", [None, 5])
+def test_gradients_of_counted_loops_are_native(most: int | None) -> None:
     def gradient(x: Any) -> Any:
         with tf.GradientTape() as tape:
             tape.watch(x)
-            y = tf.reduce_sum(recurrence(x) ** 2)
+            y = tf.reduce_sum(recurrence(x, most) ** 2)
         return tape.gradient(y, x)
     traced = tf.function(gradient)
     x = tf.constant(np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32))
