@@ -132,6 +132,8 @@ _LIBRARIES_HEAD = """\
 Libraries that are written for TensorFlow, run on twofold under its name ([tensorflow.md](tensorflow.md)) by their own
 tests, in one environment with TensorFlow {version}; `make clients` runs them and writes what this table is made of.
 *There*: the tests that pass on TensorFlow. *Here*: those of them that pass on twofold, and the seconds of that run.
+*Example*: whether a short program in the manner of the library's README (`tests/clients/readme_programs.py`) computes
+the same numbers on both, to 1e-5.
 """
 
 
@@ -140,11 +142,13 @@ def libraries() -> list[str]:
     results = [json.loads(path.read_text()) for path in sorted(LIBRARIES.glob("*.json"))]
     version = json.loads(NAMES.read_text())["tensorflow"]
     parts = [*_LIBRARIES_HEAD.format(version=version).split("\n"),
-             "| library | tests | ran there | there | here | % | s |", "| --- | --- | --- | --- | --- | --- | --- |"]
+             "| library | tests | ran there | there | here | % | s | example |",
+             "| --- | --- | --- | --- | --- | --- | --- | --- |"]
     for r in results:
         share = int(1000 * r["passed_here"] / max(r["passed_there"], 1)) / 10
         parts.append(f"| {r['client']} {r['version']} | {r.get('what', 'all')} | {r['tests_on_tensorflow']} | "
-                     f"{r['passed_there']} | {r['passed_here']} | {share:.1f} | {r['seconds']} |")
+                     f"{r['passed_there']} | {r['passed_here']} | {share:.1f} | {r['seconds']} | "
+                     f"{r.get('example', '')} |")
     for r in results:
         if r.get("remaining"):
             parts += ["", f"What fails of {r['client']}, by the beginnings of its errors:", ""]

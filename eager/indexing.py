@@ -1,7 +1,8 @@
 """Python's square brackets on tensors: integers, slices, `...`, `tf.newaxis`, scalar tensors and boolean masks.
 
 A key becomes the `spec` of the op `strided_slice`. Keys of plain integers and slices that no tape watches take a
-shorter way with the same result. Arrays of integers are no keys, as in TensorFlow: those go through `tf.gather`.
+shorter way with the same result. As in TensorFlow, a list is a tuple of indices, and arrays of integers are no keys:
+those go through `tf.gather`.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ def index(tensor: Tensor, key: Key) -> Tensor:
             return wrap(element)
     if _is_mask(key):
         return boolean_mask(tensor, key)
+    key = _as_tuple(key)
     if dynamic_indexing.is_late(tensor, key):
         return dynamic_indexing.index(tensor, key)
     return ops.strided_slice(tensor, spec=entries(key, len(tensor.dims)))
@@ -63,6 +65,10 @@ def _plain(array: np.ndarray, key: Key) -> np.ndarray | None:
     except (IndexError, ValueError, TypeError):
         pass
     return None
+
+
+def _as_tuple(key: Key) -> Key:
+    return tuple(key) if isinstance(key, list) else key
 
 
 def _is_mask(key: Key) -> bool:
@@ -147,6 +153,7 @@ def strided_slice_assign(tensor: Tensor, key: Key, value: Operand) -> Tensor:
     Raises:
         InvalidArgumentError, TypeError, ValueError: as for `index`, or `value` does not fit.
     """
+    key = _as_tuple(key)
     if dynamic_indexing.is_late(tensor, key):
         return dynamic_indexing.assign(tensor, key, value)
     return ops.strided_slice_assign(tensor, value, spec=entries(key, len(tensor.dims)))

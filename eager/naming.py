@@ -1,7 +1,7 @@
 """Name scopes: the prefix of the names of variables made within a `with` block.
 
 The scope is per context, so that threads and tasks do not see one another's. `Variable` asks for the full name once,
-when it is made; nothing else reads scopes.
+when it is made. In a graph of TensorFlow 1 each scope has a name of its own.
 """
 
 from __future__ import annotations
@@ -63,7 +63,10 @@ class name_scope:
         name = self._name
         if name and tracing() is not None and (_WITHIN if _scope.get() else _AT_THE_ROOT).match(name) is None:
             raise ValueError(f"{name!r} is not a valid {'' if _scope.get() else 'root '}scope name")
-        inner = "" if not name else name if name.endswith("/") else f"{_scope.get()}{name}/"
+        inner = name
+        if name and not name.endswith("/"):
+            own = getattr(tracing(), "scope_of_its_own", str)  # gradient rules run in traces without scopes
+            inner = f"{own(_scope.get() + name)}/"
         self._tokens.append(_scope.set(inner))
         return inner
 

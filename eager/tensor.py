@@ -299,6 +299,9 @@ class TensorRef:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TensorRef) and other._object is self._object
 
+    def __lt__(self, other: object) -> bool:  # the keys of dictionaries are sorted where these are walked
+        return id(self._object) < id(other._object) if isinstance(other, TensorRef) else NotImplemented
+
     def __hash__(self) -> int:
         return id(self._object)
 

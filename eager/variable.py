@@ -26,7 +26,7 @@ from twofold.runtime.calls import KernelCheck
 from twofold.runtime.leaving import for_the_user
 from twofold.runtime.native_layout import PythonFunction
 
-from . import convert, in_place, indexing, naming
+from . import conversions, convert, in_place, indexing, naming
 from .record import active, record_custom
 from .scatter import ScatterMethods
 from .sessions import SessionMethods
@@ -138,8 +138,10 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
     def _read_tensor(self) -> Tensor:
         trace = tracing()
         value: Tensor = self._value if trace is None else trace.read_variable(self)
-        for recorder in active.get():
-            recorder._variable_read(self, value)
+        recorders = active.get()
+        if recorders and "_order" in self.__dict__:  # else it was never begun: see __getattr__
+            for recorder in recorders:
+                recorder._variable_read(self, value)
         return value
 
     def _current(self) -> Tensor:
@@ -148,10 +150,18 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         return self._value if trace is None else trace.read_variable(self)
 
     def __getattr__(self, name: str) -> Any:  # whatever attribute is asked for
-        """The value, where a compiled function in another thread writes it in place: wait until it has."""
-        if name != "_value" or "_order" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return claims.wait_for_value(lambda: object.__getattribute__(self, name))
+        """The value, where a compiled function in another thread writes it in place: wait until it has.
+
+        A class of users whose variables are never begun, and hold their values themselves, registers how they become
+        tensors.
+        """
+        if name == "_value":
+            if "_order" in self.__dict__:
+                return claims.wait_for_value(lambda: object.__getattribute__(self, name))
+            value = conversions.converted(self, None, None)
+            if value is not None:
+                return value
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def read_value(self) -> Tensor:
         """The current value; later assignments do not change it."""

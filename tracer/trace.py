@@ -426,6 +426,10 @@ class Trace:
         """`tensor` as a tensor of this trace, which captures it where it is from outside."""
         return tensor if isinstance(tensor, SymbolicTensor) and tensor.trace is self else self.capture(tensor)
 
+    def scope_of_its_own(self, name: str) -> str:
+        """The scope that is entered by a name, whether or not it was before; graphs with names for all override it."""
+        return name
+
     def input(self, dims: Sequence[DimLike], dtype: DType, name: str = "") -> SymbolicTensor:
         """A new input of the graph."""
         tensor = symbolic(self.graph.add_input(dims, dtype, name), self)
@@ -446,6 +450,8 @@ class Trace:
     # -- variables --------------------------------------------------------------------------------
     def read_variable(self, variable: Variable) -> SymbolicTensor:
         """The value of a variable at this point; recorders are not told."""
+        if "_order" not in vars(variable):  # it holds a value itself, perhaps one of this trace
+            return self.own(variable._value)
         return self._state(variable).tensor
 
     def assign_variable(self, variable: Variable, tensor: Tensor) -> None:

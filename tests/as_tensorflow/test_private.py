@@ -78,6 +78,10 @@ spec = type_spec.type_spec_from_value(variable)
 assert isinstance(spec, resource_variable_ops.VariableSpec) and spec.is_compatible_with(variable)
 assert tf.is_tensor(variable_utils.convert_variables_to_tensors([variable])[0])
 assert variable.ref() == object_identity.Reference(variable)
+assert type(variable).__name__ == "ResourceVariable" and type(variable) is resource_variable_ops.ResourceVariable
+import pickle
+assert pickle.loads(pickle.dumps(variable)).numpy().tolist() == [1.0, 2.0]
+tf.function(lambda x: x).get_concrete_function(variable.value()).add_to_graph()
 
 # Control flow, shapes and gradients.
 assert control_flow_case._case_helper(tf.cond, [(tf.constant(False), lambda: 1), (tf.constant(True), lambda: 2)],

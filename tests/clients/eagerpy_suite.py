@@ -12,6 +12,7 @@ CLIENT = Client(
     needs=("eagerpy==0.30.0",),
     tests=("tests",),
     arguments=("--backend=tensorflow",),
+    example="eagerpy",
     from_source=True,
     what="all, with the backend `tensorflow`",
 )

@@ -1,6 +1,8 @@
-"""einops: its tests of tensors of TensorFlow, those of Keras's among them."""
+"""einops: its tests of tensors of TensorFlow, those of Keras's among them, and with backends of twofold's own."""
 
 from __future__ import annotations
+
+import dataclasses
 
 from clients.suites import Client
 
@@ -12,6 +14,13 @@ CLIENT = Client(
     needs=("einops==0.8.2", "parameterized", "keras==3.15.1"),
     tests=("einops/tests",),
     settings={"EINOPS_TEST_BACKENDS": "numpy,tensorflow,tensorflow.keras"},
+    example="einops",
     from_source=True,
     what="all, with the backends `tensorflow` and `tensorflow.keras`",
+)
+#: the same tests, with what `einops_backend.py` offers in the place of einops's backends of TensorFlow
+OWN_BACKEND = dataclasses.replace(
+    CLIENT, name="einops-twofold", example=None,
+    here={"EINOPS_TEST_BACKENDS": "numpy,twofold,twofold.keras", "PYTEST_PLUGINS": "einops_backend"},
+    what="the same, here with the backends `twofold` and `twofold.keras` of `tests/clients/einops_backend.py`",
 )

@@ -11,6 +11,7 @@ CLIENT = Client(
     repository="https://github.com/GPflow/GPflow",
     needs=("gpflow==2.9.2", "tf_keras==2.21.0"),
     tests=("tests/gpflow",),
+    example="gpflow",
     from_source=True,
     what="all of `tests/gpflow`",
 )

@@ -11,6 +11,7 @@ CLIENT = Client(
     repository="https://github.com/dgasmith/opt_einsum",
     needs=("opt_einsum==3.4.0",),
     tests=("opt_einsum/tests/test_backends.py", "opt_einsum/tests/test_contract.py"),
+    example="opt_einsum",
     from_source=True,
     what="backends and contractions",
 )

@@ -15,6 +15,7 @@ CLIENT = Client(
     repository="https://github.com/tensorflow/probability",
     needs=("tensorflow-probability==0.25.0", "tf_keras==2.21.0", "hypothesis", "mpmath"),
     tests=tuple(f"tensorflow_probability/python/{name}_test.py" for name in _WHICH),
+    example="tensorflow-probability",
     from_source=True,
     what="of distributions normal, bernoulli, laplace, exponential, uniform; of bijectors exp, softplus, shift, scale, "
          "tanh, sigmoid",

@@ -1,7 +1,7 @@
 """Run the tests of libraries that are written for TensorFlow, on TensorFlow and on twofold under its name.
 
     python tests/clients/run.py                     all of them
-    python tests/clients/run.py einops sonnet       some
+    python tests/clients/run.py einops gpflow       some
     python tests/clients/run.py --here              on twofold alone, where they ran on TensorFlow before
     python tests/clients/run.py --folder FOLDER     with the environment and the repositories in that folder
 
@@ -25,8 +25,7 @@ from clients.suites import HEAD, HERE, Client, Places, measure, row
 def clients() -> dict[str, Client]:
     """The clients by name."""
     modules = [importlib.import_module(f"clients.{path.stem}") for path in sorted(HERE.glob("*_suite.py"))]
-    found = [module.CLIENT for module in modules if hasattr(module, "CLIENT")]
-    return {client.name: client for client in found}
+    return {one.name: one for module in modules for one in vars(module).values() if isinstance(one, Client)}
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ CLIENT = Client(
            "--ignore=sonnet/src/nets/dnc", "--ignore=sonnet/src/nets/resnet_test.py",
            "--ignore=sonnet/src/nets/vqvae_test.py", "--ignore=sonnet/src/nets/cifar10_convnet_test.py"),
     arguments=("-o", "python_files=*_test.py"),
+    example="dm-sonnet",
     from_source=True,
     what="modules, optimizers and functional ones",
 )

@@ -1,19 +1,21 @@
 """Libraries that are written for TensorFlow, run by their own tests: on TensorFlow, and on twofold under its name.
 
 A `Client` says which library, where its tests are and how they are started. `measure` runs them twice in one
-environment, with `tensorflow` as what is installed there and as twofold, and counts what passes in both. Each library
-has a module `*_suite.py` here with a `CLIENT`; `run.py` runs them. Nothing of the libraries is kept here.
+environment, with `tensorflow` as what is installed there and as twofold, and counts what passes in both; so it does
+with a short program of ours (`readme_programs.py`), whose numbers it compares. Each library has a module `*_suite.py`
+here with one `Client` or several; `run.py` runs them. Nothing of the libraries is kept here.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
 import venv
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from xml.etree import ElementTree
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 RESULTS = HERE / "results"
+_CLOSE = 1e-5  # how far numbers of programs may be apart, of their size
 
 #: what every environment has: TensorFlow, what twofold is made of, what runs tests
 BASE = ("tensorflow-cpu==2.21.0", "numpy>=2.1", "numba>=0.63", "llvmlite>=0.46", "networkx>=3.2", "ml_dtypes>=0.5",
@@ -40,6 +43,8 @@ class Client:
         tests: files and folders in its repository.
         arguments: for pytest.
         settings: environment variables.
+        here: further ones on twofold alone, where modules of this folder are found then.
+        example: which of the programs in `readme_programs.py` is the library's.
         from_source: whether the library itself is the repository's, since its tests lie within it.
         what: one line about which of its tests these are.
     """
@@ -52,6 +57,8 @@ class Client:
     tests: tuple[str, ...]
     arguments: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
+    here: Mapping[str, str] = field(default_factory=dict)
+    example: str | None = None
     from_source: bool = False
     what: str = "all of its tests of TensorFlow"
 
@@ -84,7 +91,7 @@ def prepare(client: Client, places: Places) -> Path:
         venv.create(places.environment, with_pip=True)
     install(places, "base", BASE)
     install(places, client.name, client.needs)
-    folder = places.sources / client.name
+    folder = places.sources / client.repository.rpartition("/")[2]
     if not folder.is_dir():
         subprocess.run(["git", "clone", "--quiet", "--depth=1", f"--branch={client.tag}", client.repository,
                         str(folder)], check=True)
@@ -101,6 +108,13 @@ def install(places: Places, name: str, needs: tuple[str, ...]) -> None:
     stamp.write_text(repr(needs))
 
 
+def surroundings(on_twofold: bool, paths: Iterable[Path] = ()) -> dict[str, str]:
+    """Environment variables with which `tensorflow` is TensorFlow, or twofold, and modules are found in `paths`."""
+    before = [ROOT / "twofold" / "as_tensorflow" / "path", ROOT] if on_twofold else []
+    search = os.pathsep.join(map(str, [*before, *paths]))
+    return {**os.environ, "PYTHONPATH": search, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+
+
 def report_of(client: Client, places: Places, *, on_twofold: bool) -> Path:
     """The file in which pytest writes what became of the tests."""
     return places.environment / f"{client.name}-{'twofold' if on_twofold else 'tensorflow'}.xml"
@@ -112,10 +126,9 @@ def run(client: Client, folder: Path, places: Places, *, on_twofold: bool) -> No
     Raises:
         RuntimeError: there is no report, or `tensorflow` is not what it should be.
     """
-    paths = [str(folder)] if client.from_source else []
-    if on_twofold:
-        paths = [str(ROOT / "twofold" / "as_tensorflow" / "path"), str(ROOT), *paths]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TF_CPP_MIN_LOG_LEVEL": "3", **client.settings}
+    env = {**surroundings(on_twofold, [folder] if client.from_source else []), **client.settings}
+    if on_twofold and client.here:
+        env |= {**client.here, "PYTHONPATH": os.pathsep.join([env["PYTHONPATH"], str(HERE)])}
     which = subprocess.run([places.python, "-c", "import tensorflow; print(tensorflow.__version__)"], cwd=folder,
                            env=env, capture_output=True, text=True, check=True).stdout
     if ("twofold" in which) != on_twofold:
@@ -157,6 +170,22 @@ def cause(message: str) -> str:
     return line[:160].strip()
 
 
+def example_of(client: Client, places: Places) -> str | None:
+    """Whether the library's program gives the same on both: "yes", or what differs; None where there is none."""
+    if client.example is None:
+        return None
+    there, here = (json.loads(subprocess.run(
+        [places.python, str(HERE / "readme_programs.py"), client.example], env=surroundings(on_twofold),
+        stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[-1])[client.example]
+        for on_twofold in (False, True))
+    if isinstance(there, str) or isinstance(here, str):
+        return f"there {there[:100]}, here {here[:100]}"
+    if len(there) != len(here):
+        return f"{len(there)} numbers there, {len(here)} here"
+    apart = [pair for pair in zip(there, here, strict=True) if not math.isclose(*pair, rel_tol=_CLOSE, abs_tol=_CLOSE)]
+    return "yes" if not apart else f"{len(apart)} of {len(there)} numbers differ, as {apart[0]}"
+
+
 def measure(client: Client, places: Places, *, again: bool = True) -> dict[str, Any]:
     """Run a client both ways, write its results and give them.
 
@@ -167,10 +196,11 @@ def measure(client: Client, places: Places, *, again: bool = True) -> dict[str, 
     if again or not report_of(client, places, on_twofold=False).exists():
         run(client, folder, places, on_twofold=False)
     run(client, folder, places, on_twofold=True)
-    return write(client, report_of(client, places, on_twofold=False), report_of(client, places, on_twofold=True))
+    return write(client, report_of(client, places, on_twofold=False), report_of(client, places, on_twofold=True),
+                 example_of(client, places))
 
 
-def write(client: Client, report_there: Path, report_here: Path) -> dict[str, Any]:
+def write(client: Client, report_there: Path, report_here: Path, example: str | None) -> dict[str, Any]:
     """Compare what became of the tests, and write it down."""
     there, here = outcomes(report_there), outcomes(report_here)
     passed = [name for name, became in there.items() if became == "passed"]
@@ -179,7 +209,7 @@ def write(client: Client, report_there: Path, report_here: Path) -> dict[str, An
         "client": client.name, "version": client.version, "what": client.what,
         "tests_on_tensorflow": sum(became != "skipped" for became in there.values()),
         "passed_there": len(passed), "passed_here": len(passed) - sum(remaining.values()),
-        "seconds": seconds(report_here),
+        "seconds": seconds(report_here), **({} if example is None else {"example": example}),
         "remaining": [{"cause": text, "tests": count} for text, count in remaining.most_common(12)],
     }
     RESULTS.mkdir(exist_ok=True)
@@ -190,9 +220,8 @@ def write(client: Client, report_there: Path, report_here: Path) -> dict[str, An
 def row(result: Mapping[str, Any]) -> str:
     """A line of the table that is printed."""
     return (f"{result['client']:<24} {result['version']:<10} {result['tests_on_tensorflow']:>6} "
-            f"{result['passed_there']:>6} {result['passed_here']:>6} {result['seconds']:>5} s")
+            f"{result['passed_there']:>6} {result['passed_here']:>6} {result['seconds']:>5} s   "
+            f"{result.get('example', '')}")
 
 
-HEAD = f"{'client':<24} {'version':<10} {'tests':>6} {'there':>6} {'here':>6} {'takes':>7}"
-
-
+HEAD = f"{'client':<24} {'version':<10} {'tests':>6} {'there':>6} {'here':>6} {'takes':>7}   example"

@@ -12,6 +12,7 @@ CLIENT = Client(
     needs=("tensorly==0.9.0",),
     tests=("tensorly/tests", "tensorly/tenalg"),
     settings={"TENSORLY_BACKEND": "tensorflow"},
+    example="tensorly",
     from_source=True,
     what="of its backend, tensors and products, with the backend `tensorflow`",
 )

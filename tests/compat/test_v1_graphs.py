@@ -127,6 +127,21 @@ def test_names_of_operations_and_tensors():
         assert step([3.0, 4.0]).tolist() == [6.0, 8.0]
 
 
+def test_scopes_of_modules_have_numbers():
+    with v1.Graph().as_default():
+        with tf.name_scope("a") as first, tf.name_scope("a") as inner:
+            pass
+        with tf.name_scope("a") as second, tf.name_scope(first) as again:
+            pass
+        assert (first, inner, second, again) == ("a/", "a/a/", "a_1/", "a/")
+        modules = [tf.Module(name="m"), tf.Module(name="m")]
+        for module in modules:
+            with module.name_scope:
+                module.w = tf.Variable(1.0, name="w")
+        assert [module.w.name for module in modules] == ["m/w:0", "m_1/w:0"]
+    assert [tf.Module(name="m").name_scope.name for _ in range(2)] == ["m/", "m/"]
+
+
 def test_scopes_that_number_and_share():
     with v1.Graph().as_default():
         def layer():

@@ -36,6 +36,21 @@ def test_bounds_may_be_tensors() -> None:
     assert np.array_equal(x[two - 1:two:two], X[1:2:2])
 
 
+def test_a_list_is_a_tuple_of_indices() -> None:
+    """As in TensorFlow; to NumPy it is an array of integers."""
+    x, v = tf.constant(X), tf.Variable([[1, 2], [3, 4]])
+    for key in ([slice(None), slice(0, 2)], [0, 1], [None, 0], [..., 0], []):
+        with tf.GradientTape():
+            taped = x[key]
+        staged = tf.function(lambda x, key=key: x[key])(x)
+        assert np.array_equal(x[key], X[tuple(key)]) and np.array_equal(taped, X[tuple(key)])
+        assert np.array_equal(staged, X[tuple(key)])
+    assert v[[slice(None), 0]].assign([7, 8]).numpy().tolist() == [[7, 2], [8, 4]]
+    assert tf.function(lambda n: x[[n, 2]])(tf.constant(1)).numpy().tolist() == X[1, 2].tolist()
+    with pytest.raises(TypeError, match="valid indices"):
+        x[[[0, 1]]]
+
+
 def test_slices_share_memory() -> None:
     x = tf.constant(X)
     for view in (x[1:, ::-2], tf.transpose(x), tf.reshape(x, [12, 5]), tf.expand_dims(x, 0), tf.reverse(x, [1]),

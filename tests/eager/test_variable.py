@@ -110,6 +110,33 @@ def test_comparison_and_hash() -> None:
         hash(v)
     assert v.ref() != w.ref() and v.ref() == v.ref() and v.ref().deref() is v
     assert len({v.ref(), w.ref(), v.ref()}) == 2
+    assert (v.ref() < w.ref()) is (w.ref() > v.ref()) is not (w.ref() < v.ref()) and not v.ref() < v.ref()
+
+
+class Held(tf.Variable):
+    """A class of users that holds its value itself, a tensor of a trace too, and never begins the variable."""
+
+    def __init__(self, held: tf.Tensor) -> None:
+        self.held = held
+
+    dtype = property(lambda self: self.held.dtype)
+    shape = property(lambda self: self.held.shape)
+
+
+def test_a_class_that_holds_its_value_itself() -> None:
+    def checked(x: tf.Tensor) -> tf.Tensor:
+        held = Held(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum([2.0, 3.0] * held) + tf.reduce_sum(held) + tf.reduce_sum(tf.cast(held, tf.float32))
+        return tape.gradient(y, x)
+
+    with pytest.raises(AttributeError, match="_value"):
+        tf.identity(Held(tf.constant(1.0)))
+    tf.register_tensor_conversion_function(Held, lambda value, dtype=None, **kwargs: value.held)
+    x = tf.constant([1.0, 2.0])
+    assert values(tf.tensordot(Held(x), x, 1)) == 5.0
+    assert values(checked(x)) == values(tf.function(checked)(x)) == [4.0, 5.0]
 
 
 def test_items_cannot_be_set() -> None:

@@ -15,6 +15,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import twofold as tf
+from twofold.tracer.concrete import ConcreteFunction
 from twofold.tracer.function import Function
 
 from .version import VERSION
@@ -397,6 +398,8 @@ class _Named:
 _CLASSES: dict[str, _Named] = {
     "python.framework.tensor": _Named("twofold.eager.tensor", "Tensor", "Tensor"),
     "python.ops.variables": _Named("twofold.eager.variable", "Variable", "Variable"),
+    # and this is the name it has: GPflow prints it
+    "python.ops.resource_variable_ops": _Named("twofold.eager.variable", "Variable", "ResourceVariable"),
     "python.ops.ragged.ragged_tensor": _Named("twofold._ragged.ragged_tensor", "RaggedTensor", "RaggedTensor"),
     "python.framework.sparse_tensor": _Named("twofold._sparse.sparse_tensor", "SparseTensor", "SparseTensor"),
     "python.data.ops.dataset_ops": _Named("twofold.data.dataset", "Dataset", "DatasetV2"),
@@ -417,6 +420,9 @@ def _decorate(function: Any, decorator: Callable[[Callable[..., Any]], Callable[
 def add_methods() -> None:
     """Give classes methods that libraries call."""
     Function._decorate = _decorate  # type: ignore[attr-defined]
+    # Sonnet, TensorFlow Probability: functions that the graph is to know, of which a pass picks one for a processor.
+    for name in ("add_to_graph", "add_gradient_functions_to_graph"):
+        setattr(ConcreteFunction, name, lambda self: None)
     # TensorFlow Probability: what is not to be followed; checkpoints do not follow its private attributes twice anyway.
     tf.Module._no_dependency = lambda self, value: value  # type: ignore[attr-defined]
     tf.Tensor.__nonzero__ = tf.Tensor.__bool__  # type: ignore[attr-defined]  # TensorFlow Probability: an old name

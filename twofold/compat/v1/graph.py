@@ -340,6 +340,10 @@ class _GraphTrace(Trace):
         self.entered: dict[int, SymbolicTensor] = {}  # id of a variable -> its value when a run begins
         self._tensors: dict[g.Value, GraphTensor] = {}
 
+    def scope_of_its_own(self, name: str) -> str:
+        """A scope by a name, with a number behind it where it is taken."""
+        return self.owner.unique(name)
+
     def placeholder(self, dims: Sequence[Any], dtype: DType, name: str) -> SymbolicTensor:
         """An input that is fed."""
         value = self.graph.add_input(dims, dtype, name)
