@@ -59,6 +59,11 @@ class DType:
         return self.kind in "iufc"
 
     @property
+    def is_numpy_compatible(self) -> bool:
+        """Whether NumPy has arrays for it: it has, for all types that tensors have."""
+        return True
+
+    @property
     def is_unsigned(self) -> bool:
         """Whether this is an unsigned integer type."""
         return self.kind == "u"

@@ -12,7 +12,7 @@ import inspect
 import linecache
 import types
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from twofold.ir.errors import line_text
 
@@ -93,10 +93,20 @@ def _new_name(stem: str, fn: types.FunctionType) -> str:
 
 
 def _by_malt(node: FunctionNode, fn: types.FunctionType, name: str) -> FunctionNode:
-    """A function converted by malt."""
+    """A function converted by malt, to which the name of an exception is a node, not a text."""
     autograph_malt.prepare()
+    for handler in _handlers(node):
+        handler.name = ast.copy_location(ast.Name(handler.name, ast.Store()), handler)
     note_lines(node, fn.__name__)
-    return transformed(node, fn, name)
+    result = transformed(node, fn, name)
+    for handler in _handlers(result):
+        handler.name = handler.name.id
+    return result
+
+
+def _handlers(tree: ast.AST) -> list[Any]:
+    """The `except` clauses that name the exception."""
+    return [node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler) and node.name is not None]
 
 
 def _drop_defaults(node: FunctionNode) -> None:

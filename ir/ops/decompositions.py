@@ -202,12 +202,18 @@ def _outside(u: AnyTensor, v: AnyTensor, ct_u: AnyTensor, inverse: AnyTensor) ->
     return product(ops.multiply(free, _columns(inverse)), v, right=True)
 
 
+def _adjoint(m: np.ndarray) -> np.ndarray:
+    return np.conj(m.swapaxes(-1, -2))
+
+
 def _svd_host(x: np.ndarray, full_matrices: bool, compute_uv: bool) -> np.ndarray | tuple[np.ndarray, ...]:
     def decompose(m: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
+        wide = m.shape[-2] < m.shape[-1]
+        m = _adjoint(m) if wide else m  # LAPACK takes up to 200 times as long for wide matrices as for tall ones
         if not compute_uv:
             return np.linalg.svd(m, compute_uv=False)
         u, s, vh = np.linalg.svd(m, full_matrices=full_matrices)
-        return s, u, np.conj(vh.swapaxes(-1, -2))
+        return (s, _adjoint(vh), u) if wide else (s, u, _adjoint(vh))
     return factorise("svd", decompose, x, _NOT_FINITE)
 
 

@@ -16,7 +16,21 @@ from tensorflow.python.ops.parallel_for import control_flow_ops
 from tensorflow.python.util import deprecation, nest, object_identity, tf_inspect, variable_utils
 from tf_keras import optimizers
 
-assert tf2 is tf and layers is tf_keras.layers is tf.keras.layers and optimizers is tf.keras.optimizers
+assert tf2 is tf and layers is tf_keras.layers is tf.keras.layers and optimizers is tf_keras.optimizers
+
+# The base of optimizers, which takes its name first.
+class Natural(tf_keras.optimizers.Optimizer):
+    def __init__(self, gamma, name="natural"):
+        super().__init__(name)
+        self._learning_rate = self._build_learning_rate(gamma)
+    def update_step(self, gradient, variable, learning_rate):
+        variable.assign_sub(learning_rate * gradient)
+moved = tf.Variable(3.0)
+natural = Natural(0.5)
+natural.apply_gradients([(tf.constant(2.0), moved)])
+assert (natural.name, moved.numpy(), float(natural.learning_rate)) == ("natural", 2.0, 0.5)
+assert optimizers.Adam is tf.keras.optimizers.Adam and isinstance(optimizers.Adam(), optimizers.Optimizer)
+assert not isinstance(optimizers.Adam(), Natural) and isinstance(natural, tf.keras.optimizers.Optimizer)
 
 def raised(call, kind):
     try:
@@ -95,6 +109,10 @@ with tf.GradientTape() as tape:
     y = array_ops.prevent_gradient(x, message="never")
 assert y.numpy() == 2.0 and raised(lambda: tape.gradient(y, x), LookupError)
 assert nn_ops.Convolution([1, 4, 1], [2, 1, 1], "VALID")(tf.ones([1, 4, 1]), tf.ones([2, 1, 1])).shape == (1, 3, 1)
+
+# What was decorated.
+own = lambda x: (x, lambda upstream: upstream)
+assert tf.custom_gradient(own).__original_wrapped__ is own
 
 # A function that is decorated before it is called.
 g = tf.function(lambda x: x + 1)

@@ -9,7 +9,7 @@ CLIENT = Client(
     version="2.9.2",
     tag="v2.9.2",
     repository="https://github.com/GPflow/GPflow",
-    needs=("gpflow==2.9.2", "tf_keras==2.21.0"),
+    needs=("gpflow==2.9.2", "tf_keras==2.21.0", "tensorboard>=2.15"),
     tests=("tests/gpflow",),
     example="gpflow",
     from_source=True,

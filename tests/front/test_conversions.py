@@ -171,3 +171,4 @@ def test_sizes_may_be_computed_as_floats():
 def test_numeric_dtypes():
     names = [d.name for d in (tf.float32, tf.bfloat16, tf.int8, tf.complex64, tf.bool, tf.string) if d.is_numeric]
     assert names == ["float32", "bfloat16", "int8", "complex64"]
+    assert all(d.is_numpy_compatible for d in (tf.float32, tf.bfloat16, tf.bool, tf.string))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -75,6 +76,7 @@ def test_questions_about_tensors() -> None:
     assert tf.get_static_value(x).tolist() == [[1.0] * 3] * 2
     assert [s.numpy().tolist() for s in tf.shape_n([x, y])] == [[2, 3], [4]]
     assert not tf.is_tensor(np.ones(2)) and tf.is_tensor(x)
+    assert tf.is_tensor(SimpleNamespace(is_tensor_like=True)) and not tf.is_tensor(SimpleNamespace())
 
 
 @pytest.mark.parametrize("mode", [lambda fn: fn, tf.function], ids=["eager", "function"])

@@ -468,6 +468,22 @@ def test_loop_options_that_do_not_begin_a_loop(block, tmp_path):
         tf.function(fn)(tf.constant(1.5))
 
 
+@pytest.mark.parametrize("which", [0, 2, 9])
+@pytest.mark.parametrize("value", [0.5, 5.0])
+def test_exceptions_that_are_named(which, value):
+    def named(x):
+        for i in range(3):
+            try:
+                if which == i:
+                    raise ValueError("once")
+                x = x + 1.0
+            except ValueError as error:
+                x = x * len(error.args) if x > 2.0 else -x * 10.0
+        return x
+
+    assert tf.function(named, fallback=False)(tf.constant(value)).numpy() == named(value)
+
+
 def test_functions_that_have_a_docstring_alone():
     def nothing(x):
         """Does nothing."""

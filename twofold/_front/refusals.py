@@ -142,7 +142,6 @@ _REFUSED: dict[str, str] = {
     "tf.test.experimental.sync_devices": "x.numpy() waits until x is computed.",
     "tf.train.CheckpointView": "tf.train.load_checkpoint reads what a checkpoint holds.",
     "tf.types.experimental.distributed.": "tf.distribute.DistributedValues is the class of values of replicas.",
-    "tf.autograph.set_verbosity": "set_verbosity of twofold's logger: logging.getLogger('twofold').",
     "tf.keras.utils.bounding_boxes.": "boxes are tensors: tf.image.crop_and_resize and non_max_suppression take them.",
     "tf.image.generate_bounding_box_proposals": "tf.image.non_max_suppression chooses among boxes.",
 }

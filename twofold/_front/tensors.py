@@ -112,13 +112,15 @@ def register_tensor_conversion_function(base_type: Any, conversion_func: Callabl
 
 @public
 def is_tensor(x: Any) -> bool:
-    """Whether `x` is a tensor or a variable; ragged and sparse tensors are, too.
+    """Whether `x` is a tensor or a variable; ragged and sparse tensors are, too, and values of users that have an
+    attribute `is_tensor_like`.
 
     >>> import twofold as tf
     >>> tf.is_tensor(tf.constant(1)), tf.is_tensor(1)
     (True, False)
     """
-    return isinstance(x, (Tensor, Variable)) or getattr(type(x), "_counts_as_tensor", False)
+    return (isinstance(x, (Tensor, Variable)) or getattr(type(x), "_counts_as_tensor", False)
+            or hasattr(x, "is_tensor_like"))
 
 
 @public

@@ -15,6 +15,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import twofold as tf
+from twofold.eager.custom import Decorated
 from twofold.tracer.concrete import ConcreteFunction
 from twofold.tracer.function import Function
 
@@ -357,7 +358,17 @@ class _OlderKeras(ModuleType):
     """`tf_keras`, the package of Keras 2: twofold's Keras."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(tf.keras, name)
+        return importlib.import_module("tf_keras.optimizers") if name == "optimizers" else getattr(tf.keras, name)
+
+
+class _OlderOptimizers(ModuleType):
+    """`tf_keras.optimizers`: those of twofold's Keras, with another base."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "Optimizer":
+            from .older_optimizers import Optimizer
+            return Optimizer
+        return getattr(tf.keras.optimizers, name)
 
 
 def older_keras(fullname: str) -> ModuleType | None:
@@ -376,6 +387,8 @@ def older_keras(fullname: str) -> ModuleType | None:
         return made
     if path == "api._v1.keras.__internal__.legacy.layers":
         return tf.compat.v1.layers
+    if path == "optimizers":
+        return _OlderOptimizers(fullname)
     public = getattr(tf.keras, path, None)
     return public if isinstance(public, ModuleType) else None
 
@@ -423,6 +436,8 @@ def add_methods() -> None:
     # Sonnet, TensorFlow Probability: functions that the graph is to know, of which a pass picks one for a processor.
     for name in ("add_to_graph", "add_gradient_functions_to_graph"):
         setattr(ConcreteFunction, name, lambda self: None)
+    # GPflow's tests: what was decorated.
+    Decorated.__original_wrapped__ = property(lambda self: self.function)  # type: ignore[attr-defined]
     # TensorFlow Probability: what is not to be followed; checkpoints do not follow its private attributes twice anyway.
     tf.Module._no_dependency = lambda self, value: value  # type: ignore[attr-defined]
     tf.Tensor.__nonzero__ = tf.Tensor.__bool__  # type: ignore[attr-defined]  # TensorFlow Probability: an old name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,9 @@ from twofold.tracer import autograph as _autograph
 
 from . import experimental
 
-__all__ = ["experimental", "to_code", "to_graph"]
+__all__ = ["experimental", "set_verbosity", "to_code", "to_graph"]
+
+_TOPICS = ("retrace", "fallback")
 
 
 def _function(entity: Any) -> Any:
@@ -62,6 +65,22 @@ def to_code(entity: Callable[..., Any], recursive: bool = True, experimental_opt
     True
     """
     return _autograph.to_code(_function(entity))
+
+
+@public
+def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
+    """How much is told on stderr of functions that are traced; the variable `TWOFOLD_LOG` says it more finely.
+
+    Args:
+        level: above 0, which functions are traced again, and which run as they are; 0, nothing of that.
+        alsologtostdout: has no effect.
+
+    >>> import twofold as tf
+    >>> tf.autograph.set_verbosity(0)
+    """
+    others = [topic for topic in os.environ.get("TWOFOLD_LOG", "").replace(" ", "").split(",")
+              if topic not in ("", *_TOPICS)]
+    os.environ["TWOFOLD_LOG"] = ",".join([*others, *(_TOPICS if level > 0 else ())])
 
 
 publish(__name__)

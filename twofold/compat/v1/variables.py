@@ -90,7 +90,10 @@ class VariableScope:
         initializer: what makes the values of variables that give none.
         regularizer: what gives a loss for variables that have no regularizer of their own.
         dtype: of variables that give none.
+        caching_device: where values would be kept that were read; it has no effect.
     """
+
+    caching_device: Any = None
 
     def __init__(self, name: str, reuse: Any = False, initializer: Any = None, regularizer: Any = None,
                  dtype: Any = None) -> None:
@@ -113,6 +116,10 @@ class VariableScope:
     def set_regularizer(self, regularizer: Any) -> None:
         """What gives a loss for variables without a regularizer of their own from now on."""
         self.regularizer = regularizer
+
+    def set_caching_device(self, caching_device: Any) -> None:
+        """Note where values would be kept that were read; it has no effect."""
+        self.caching_device = caching_device
 
     def global_variables(self) -> list[Any]:
         """The variables of the graph in this scope."""
