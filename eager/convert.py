@@ -1,8 +1,8 @@
 """Values into tensors: which dtype Python numbers, lists and NumPy arrays take.
 
 Alone, a Python float is float32 and an int is int32 (int64 when it does not fit), and a NumPy array
-keeps its dtype. Beside a tensor, numbers and arrays take the tensor's dtype where that loses only
-precision: a float never becomes an integer. Tensors are never promoted here.
+keeps its dtype. Beside a tensor, numbers, arrays and lists take the tensor's dtype where that loses
+only precision: a float never becomes an integer. Tensors are never promoted here.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def as_tensor(value: object, dtype: DType | None = None, hint: DType | None = No
     if isinstance(value, (list, tuple)):
         leaves = leaf_types(value)
         if not leaves <= _NUMBERS and any(map(_is_tensor, leaves)):
-            return _stacked(value, dtype or hint)
+            return _stacked(value, dtype, hint)
     want = dtype or hint
     array = to_array(value, want, leaves)
     if want is not None and array.dtype != want.np:
@@ -332,11 +332,27 @@ def _holds_bool_arrays(value: object) -> bool:
     return isinstance(value, np.ndarray) and value.dtype == np.bool_
 
 
-def _stacked(value: Sequence[object], want: DType | None) -> Tensor:
-    """A list with tensors in it, stacked along a new first axis (differentiably)."""
-    want = want or _dtype_of(value)
-    parts = [as_tensor(v, hint=want) for v in value]
+def _stacked(value: Sequence[object], dtype: DType | None, hint: DType | None) -> Tensor:
+    """A list with tensors in it, stacked along a new first axis (differentiably).
+
+    Its tensors are cast to a dtype that was asked for, and adopt one that was hinted at, as numbers would: a list is no
+    tensor, whose dtype would stay.
+    """
+    own = _dtype_of(value)
+    want = dtype or (own if hint is None or own is None or not _widens(own, hint) else hint)
+    parts = [as_tensor(v, None if _is_tensor(type(v)) else dtype, want or hint) for v in value]
+    if want is not None and want is not own:
+        parts = [ops.cast(p, dtype=want) if dtype is not None or _widens(p.dtype, want) else p for p in parts]
     return ops.concat(*[ops.expand_dims(p, axis=0) for p in parts], axis=0)
+
+
+def _widens(have: DType, want: DType) -> bool:
+    """Whether tensors of a dtype may become another where that loses only precision."""
+    if "s" in (have.kind, want.kind):
+        return have is want
+    if have.is_integer and want.is_integer:
+        return want.min <= have.min and have.max <= want.max
+    return _RANK[have.kind] <= _RANK[want.kind]
 
 
 def _mixed(value: object) -> ValueError:

@@ -291,6 +291,30 @@ def test_subclasses_of_arrays() -> None:
         assert tf.constant(np.matrix([[1.0, 2.0]])).shape == (1, 2)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_tensors_in_lists_become_the_dtype_that_is_asked_for(compiled: bool) -> None:
+    """As TensorFlow 2.21 packs them: cast to the dtype, and to a hint or an operand's where only precision is lost."""
+    def packed(whole: tf.Tensor, real: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        return (tf.convert_to_tensor([whole, real, 3], tf.int64),
+                tf.convert_to_tensor([[whole, 2], [real, 4]], tf.int8),
+                tf.convert_to_tensor([whole, 2], dtype_hint=tf.int64), tf.constant([1.5, 2.5]) + [whole, 1],
+                tf.SparseTensor([[0, whole]], [1.0], (whole, 4)).dense_shape)
+    made = (tf.function(packed, fallback=False) if compiled else packed)(tf.constant(2), tf.constant(2.75))
+    for tensor, dtype, values in zip(made, ("int64", "int8", "int64", "float32", "int64"), (
+            [2, 2, 3], [[2, 2], [2, 4]], [2, 2], [3.5, 3.5], [2, 4]), strict=True):
+        assert tensor.dtype == dtype and tensor.numpy().tolist() == values
+
+
+def test_tensors_in_lists_that_would_lose_more_stay() -> None:
+    whole, real = tf.constant(2), tf.constant(2.5)
+    for pack in (lambda: tf.constant([1, 2]) + [real, real], lambda: tf.convert_to_tensor([whole, real]),
+                 lambda: tf.constant([1, 2]) + [tf.constant(2, tf.int64), 1]):
+        with pytest.raises(TypeError, match="dtypes differ"):
+            pack()
+    with pytest.raises(TypeError, match="Cannot convert float 2.5"):
+        tf.convert_to_tensor([whole, 2.5], tf.int32)
+
+
 def test_anything_with_array_converts() -> None:
     class Readable:
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

@@ -105,7 +105,9 @@ def cases(tf):
                                      "value": ROWS[:2, :2]},
         "Select": {"condition": [True, False, True], "x": ROWS, "y": -ROWS}, "UniqueV2": {
             "x": np.int32([3, 1, 3, 2]), "axis": np.int64([])}, "UniqueV2 rows": {
-                "x": np.int32([[1, 2], [3, 4], [1, 2]]), "axis": np.int64([0])},
+                "x": np.int32([[1, 2], [3, 4], [1, 2]]), "axis": np.int64([0])}, "UniqueV2 no rows": {
+                    "x": np.zeros([0, 3], np.float32), "axis": np.int64([0])}, "UniqueV2 nan": {
+                        "x": np.float32([[1, np.nan], [2, 1], [1, np.nan], [2, 1]]), "axis": np.int64([0])},
         "UniqueWithCountsV2": {"x": np.int32([[1, 2, 1], [3, 4, 3]]), "axis": np.int64([1])},
         "Bucketize": {"input": ROWS, "boundaries": [-1.0, 0.0, 2.5]}, "Bucketize integers": {
             "input": np.int32([-1, 0, 5]), "boundaries": [0.0, 5.0]},

@@ -38,6 +38,19 @@ def test_every_function_takes_integers_in_every_form(part):
         assert error is None, f"{error}\n{source}"
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_sizes_that_were_computed_as_floats(compiled):
+    """TensorFlow takes them as items of sequences, without what follows the point."""
+    def sized(n):
+        x = tf.range(4.0)
+        return (tf.reshape(x, (n, 2)), tf.reshape(x, [2 * n]), tf.zeros([tf.constant(2.7, tf.float64), n]),
+                tf.tile(x, [n]), tf.pad(x, [[n, 0]]), tf.transpose(x[None], [n - 1, 0]))
+    made = (traced(sized, tf.TensorSpec([], tf.float32)) if compiled else sized)(tf.constant(2.0))
+    assert [list(t.shape) for t in made] == [[2, 2], [4], [2, 2], [8], [6], [4, 1]]
+    with pytest.raises(TypeError, match="shape must hold integers"):
+        tf.reshape(tf.range(4.0), tf.constant([2.0, 2.0]))
+
+
 # Names of arguments that hold integers, and functions whose integers must be known when a function is traced.
 NAMES = {"axis", "axes", "shape", "dims", "perm", "shift", "repeats", "multiples", "num", "num_rows", "num_columns",
          "depth", "maxlen", "k", "num_lower", "num_upper", "num_cols", "num_segments", "minlength",

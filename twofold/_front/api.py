@@ -15,7 +15,7 @@ import numpy as np
 from twofold.eager import convert, entries
 from twofold.eager.tensor import Tensor
 from twofold.ir import dtypes as dt
-from twofold.ir import nest
+from twofold.ir import nest, ops
 from twofold.ir.dims import Dim
 from twofold.ir.errors import (
     ChoiceNeeded,
@@ -264,7 +264,7 @@ def parts(value: Any, what: str = "value") -> list[Any]:
         return list(ints(value, what))
     pieces: list[Any] = []
     for item in value:
-        item = item._read_tensor() if hasattr(item, "_read_tensor") else item
+        item = _size(item)
         scalar = hasattr(item, "parts") and not item.dims and item.dtype.is_integer
         pieces += item.parts() if scalar else _each((item,), what, None, value)
     return pieces
@@ -302,24 +302,24 @@ def one_size(value: Any, what: str) -> Any:
 
 
 def _int(value: Any, what: str, span: Span | None) -> Any:
+    value = _size(value) if span is None else value
     if hasattr(value, "_read_tensor"):
         value = value._read_tensor()
     if hasattr(value, "sizes"):
         if value.dims or not value.dtype.is_integer:
             raise TypeError(value)
         return (value.sizes() if span is None else _known(value, what, span))[0]
-    if span is None and isinstance(value, Tensor) and value.dtype.is_floating and not value.dims:
-        value = _whole(value)  # sizes that were computed: TensorFlow takes them in a sequence
     if isinstance(value, (bool, float)) or value is None:
         raise TypeError(value)
     return _in_64_bits(operator.index(value), what)
 
 
-def _whole(value: Any) -> int:
-    number = float(value)
-    if not number.is_integer():
-        raise TypeError(value)
-    return int(number)
+def _size(item: Any) -> Any:
+    """An item of a sequence of sizes: a scalar tensor of floats as the integer that TensorFlow makes of it there."""
+    item = item._read_tensor() if hasattr(item, "_read_tensor") else item
+    if isinstance(item, Tensor) and item.dtype.is_floating and not item.dims:
+        return ops.cast(item, dtype=dt.int32)
+    return item
 
 
 def _in_64_bits(value: int, what: str) -> int:

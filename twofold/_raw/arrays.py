@@ -175,9 +175,11 @@ def _distinct(x: Any, axis: Any, out_idx: Any) -> Any:
         return tuple(tf.unique_with_counts(x, out_idx))
     along = int(axes[0]) if axes else 0
     moved = tf.experimental.numpy.moveaxis(x, along, 0)
-    flat = tf.reshape(moved, [tf.shape(moved)[0], -1])
+    sizes = tf.shape(moved)
+    flat = tf.reshape(moved, [sizes[0], tf.reduce_prod(sizes[1:])])  # of no rows, -1 would say nothing
     same = tf.reduce_all(flat[:, None] == flat[None], -1)
-    first = tf.argmax(same, 1, out_idx)
+    rows = tf.range(sizes[0], dtype=out_idx)
+    first = tf.minimum(tf.reduce_min(tf.where(same, rows, rows.dtype.max), 1), rows)  # a NaN is not its own equal
     _, places, count = tf.unique_with_counts(first, out_idx)
     chosen = tf.gather(x, tf.unique(first)[0], axis=along)
     return chosen, places, count
