@@ -302,8 +302,11 @@ def one_size(value: Any, what: str) -> Any:
 
 
 def _int(value: Any, what: str, span: Span | None) -> Any:
-    value = _size(value) if span is None else value
-    if hasattr(value, "_read_tensor"):
+    if type(value) is int:
+        return _in_64_bits(value, what)
+    if span is None:
+        value = _size(value)
+    elif hasattr(value, "_read_tensor"):
         value = value._read_tensor()
     if hasattr(value, "sizes"):
         if value.dims or not value.dtype.is_integer:
