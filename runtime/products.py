@@ -17,6 +17,7 @@ import numpy as np
 
 from twofold.codegen import gemm_shapes as gemm
 from twofold.codegen import library
+from twofold.codegen.layout import Layout
 from twofold.codegen.matrices import Matrices, with_longer_rows
 from twofold.ir.dtypes import DType, as_dtype
 
@@ -101,7 +102,7 @@ class _ProductCall(NamedTuple):
     """How to run products of operands with the strides `a` and `b`.
 
     copies: whether operands must be copied first, as their strides are not whole elements; then all else is unset.
-    gathers: the same for A alone, whose rows are better in one piece.
+    gathers: the same for A alone, whose rows are better in one piece: row-major as the product sees it.
     swapped: whether A and B change places. Small products hand array objects over as they are: `direct` takes the words
     of `template`, of which the last three are to be the objects' addresses. Others are run by `call`, and `packing`
     before it into work memory of `room` elements. threads: for which number it was planned, 0 where that is all one.
@@ -177,8 +178,11 @@ class Product:
             words[-3] = id(out)
             words[-2], words[-1] = (id(b), id(a)) if run.swapped else (id(a), id(b))
             run.direct(0, run.total, words.buffer_info()[0])
-        elif run.copies or run.gathers:
-            self.into(out, np.array(a, order="C"), np.array(b, order="C") if run.copies else b)
+        elif run.copies:
+            self.into(out, np.array(a, order="C"), np.array(b, order="C"))
+        elif run.gathers:
+            self.into(out, np.array(a.swapaxes(-1, -2), order="C").swapaxes(-1, -2) if self._flips[0] else
+                      np.array(a, order="C"), b)
         elif run.call is not None:
             if run.swapped:
                 a, b = b, a
@@ -196,7 +200,7 @@ class Product:
             return _ProductCall(a, b, copies=True)
         count = threads.get_num_threads()
         matrices = self._matrices(a, b, batch, m, n)
-        if is_scattered(matrices):
+        if is_scattered(matrices) and not self._in_one_piece(a):
             return _ProductCall(a, b, gathers=True)
         planned = plan(matrices, self.dtype, count)
         if planned.work < sharing.AT_ONCE and count > 1:
@@ -212,6 +216,12 @@ class Product:
         if planned.packs:
             packing = RowCall(_function(self.dtype, "pack_b"), 3, planned.packs, planned.room, planned.integers, None)
         return _ProductCall(a, b, swapped=planned.swapped, call=call, packing=packing, room=planned.room, threads=count)
+
+    def _in_one_piece(self, a: tuple[int, ...]) -> bool:
+        """Whether A is row-major without gaps, as the product sees it."""
+        axes = [*range(len(a) - 2), -1, -2] if self._flips[0] else range(len(a))
+        size = self.dtype.size
+        return Layout(tuple([self._a[n] for n in axes]), tuple([a[n] // size for n in axes]), 0).is_dense()
 
     def _matrices(self, a: tuple[int, ...], b: tuple[int, ...], batch: list[int], m: int, n: int) -> Matrices:
         size, (flip_a, flip_b) = self.dtype.size, self._flips

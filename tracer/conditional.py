@@ -7,7 +7,7 @@ side assigns are further results. Sizes that differ between the sides are new sy
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twofold.eager import convert
 from twofold.eager.tensor import Tensor
@@ -17,6 +17,8 @@ from twofold.ir import errors, ops
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike, Shape
 from twofold.ir.dtypes import DType
+from twofold.ir.op import Op
+from twofold.ir.passes import folding
 from twofold.ir.spec import spec
 from twofold.ir.types import Spec
 
@@ -36,7 +38,10 @@ from .symbolic import SymbolicTensor
 from .trace import Region, Trace, current
 from .types import Captured, PythonValue, Structure, Values
 
-__all__ = ["predicate", "branch", "branch_values", "union", "zeros"]
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["predicate", "branch", "decided", "branch_values", "union", "zeros"]
 
 
 def predicate(value: PythonValue, what: str = "condition") -> bool | SymbolicTensor:
@@ -58,6 +63,23 @@ def predicate(value: PythonValue, what: str = "condition") -> bool | SymbolicTen
         raise ValueError(errors.no_truth(value, what))
     scalar: SymbolicTensor = ops.reshape(value, shape=()) if value.dims else value
     return scalar if scalar.dtype is dt.bool_ else ops.not_equal(scalar, convert.number(0, scalar.dtype))
+
+
+def decided(test: SymbolicTensor) -> bool | None:
+    """What a condition is, where it is computed from numbers that are known, such as ranks; None where it is not."""
+    known = _known(test.value)
+    return None if known is None else bool(known)
+
+
+def _known(value: g.Value) -> np.ndarray | None:
+    constant, node = g.constant_of(value), value.node
+    if constant is not None or node is None or not isinstance(node.op, Op) or node.op.body is None or value.dims:
+        return constant
+    operands = [_known(operand) for operand in node.inputs]
+    if any(operand is None for operand in operands):
+        return None
+    results = folding.computed(node, operands)
+    return None if results is None else results[value.index]
 
 
 def branch(pred: SymbolicTensor, then: Callable[[], Structure], otherwise: Callable[[], Structure],

@@ -46,6 +46,22 @@ def test_what_is_copied_first() -> None:
     assert whole.m == 1600 and not products.is_scattered(whole)
 
 
+@pytest.mark.parametrize("flip", [True, False])
+@pytest.mark.parametrize("repeated", [(), (0,), (1,), (0, 1)], ids=str)
+def test_batches_of_one_matrix(flip: bool, repeated: tuple[int, ...]) -> None:
+    """Operands that are one matrix for all products, by a stride of 0, in memory of their own or turned."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(3, 20, 20)), rng.normal(size=(3, 20, 40))
+    operands = [tf.broadcast_to(tf.constant(x[:1]), x.shape) if n in repeated else tf.constant(x)
+                for n, x in enumerate((a, b))]
+    want = [tf.matmul(tf.constant(x.numpy()), tf.constant(y.numpy()), transpose_a=flip) for x, y in zip(*operands, strict=True)]
+    assert tf.matmul(*operands, transpose_a=flip).numpy().tobytes() == tf.stack(want).numpy().tobytes()
+    turned = tf.transpose(tf.transpose(operands[0], [0, 2, 1]), [0, 2, 1])
+    assert tf.matmul(turned, operands[1], transpose_a=flip).numpy().tobytes() == tf.stack(want).numpy().tobytes()
+    np.testing.assert_allclose(want[0], (operands[0][0].numpy().T if flip else operands[0][0].numpy()) @
+                               operands[1][0].numpy(), rtol=1e-12)
+
+
 @pytest.mark.parametrize("shapes", [((2, 3, 17, 5), (2, 3, 5, 9)), ((4, 1, 40, 300), (3, 300, 33)), ((5, 6), (4, 6, 7)),
                                     ((3, 2, 1, 8), (3, 2, 8, 40)), ((3, 2, 20, 8), (3, 2, 8, 1))], ids=str)
 @pytest.mark.parametrize("known", [True, False])

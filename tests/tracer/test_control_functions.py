@@ -22,6 +22,14 @@ def test_cond_runs_one_side(mode):
 
 
 @BOTH
+def test_cond_of_ranks_takes_the_side_that_they_decide(mode):
+    def fn(x, y):
+        return tf.cond(tf.less(tf.rank(x) + 1, tf.rank(y) + 1), lambda: x[..., None], lambda: x)
+    x = tf.ones([3])
+    assert [run(mode, fn, x, y).shape for y in (tf.ones([3, 1]), x)] == [(3, 1), (3,)]
+
+
+@BOTH
 def test_cond_with_python_bool_returns_what_the_function_returns(mode):
     seen = []
 

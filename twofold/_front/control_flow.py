@@ -63,8 +63,9 @@ def _predicate(pred: Any, what: str) -> Any:
 
 def _either(pred: Any, then: Any, otherwise: Any, what: str) -> Any:
     test = _predicate(pred, f"predicate of {what}")
-    if not staged(test):
-        return _chosen(then if test else otherwise)
+    known = conditional.decided(test) if staged(test) else test
+    if known is not None:
+        return _chosen(then if known else otherwise)
     return conditional.branch(test, lambda: _chosen(then), lambda: _chosen(otherwise), what)
 
 
