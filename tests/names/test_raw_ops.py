@@ -127,3 +127,29 @@ def test_axes_of_gradients(s0, s1, r0, r1):  # TensorFlow's results
 def test_gradient_of_gamma_draws():  # TensorFlow's results
     found = raw.RandomGammaGrad(alpha=tf.constant([0.5, 2.0, 30.0]), sample=tf.constant([0.3, 1.5, 25.0]))
     np.testing.assert_allclose(found, [1.009802, 0.936639, 0.9166862], rtol=3e-6)
+
+
+def test_layers_of_lstm_as_cudnn_has_them():
+    rng, size, widths = np.random.RandomState(0), 3, (2, 3)
+    x, started, states = [rng.randn(*shape).astype(np.float32) for shape in ((5, 4, 2), (2, 4, size), (2, 4, size))]
+    matrices = [[rng.randn(4 * size, n).astype(np.float32) for n in (width, size)] for width in widths]
+    biases = rng.randn(2, 2, 4 * size).astype(np.float32)
+    params = np.concatenate([m.ravel() for pair in matrices for m in pair] + [biases.ravel()])
+    made = raw.CudnnRNN(input=x, input_h=started, input_c=states, params=params, dropout=0.0)
+
+    def sigmoid(z):
+        return 1 / (1 + np.exp(-z))
+    for (w, r), bias, h, c, told, state in zip(matrices, biases, started, states, made.output_h, made.output_c,
+                                               strict=True):
+        outs = []
+        for row in x:
+            i, f, g, o = np.split(row @ w.T + h @ r.T + bias.sum(0), 4, 1)
+            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+            h = sigmoid(o) * np.tanh(c)
+            outs.append(h)
+        x = np.stack(outs)
+        np.testing.assert_allclose(told, h, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(state, c, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(made.output, x, rtol=1e-5, atol=1e-6)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="rnn_mode must be 'lstm'"):
+        raw.CudnnRNN(input=x, input_h=started, input_c=states, params=params, rnn_mode="gru")

@@ -6,7 +6,7 @@ from typing import Any
 
 import twofold as tf
 
-from .declared import op, pulled
+from .declared import op, pulled, refuse_others
 
 __all__ = ["ROWS"]
 
@@ -146,3 +146,31 @@ def _rounds(count: Any, x: Any, state: Any, told: Any, *settings: Any) -> Any:
         state, told = tf.where(inside, made[1], state), tf.where(inside, made[6], told)
         steps.append([tf.where(inside, value, tf.zeros([], value.dtype)) for value in made])
     return tuple([tf.stack(values) for values in zip(*steps, strict=True)])
+
+
+@op("output output_h output_c reserve_space", name="CudnnRNN")
+def cudnn_rnn(input: Any, input_h: Any, input_c: Any, params: Any, rnn_mode: str = "lstm",
+              input_mode: str = "linear_input", direction: str = "unidirectional", dropout: float = 0, seed: int = 0,
+              seed2: int = 0, is_training: bool = True) -> Any:
+    # Layers of LSTM. Their parameters lie as cuDNN has them: the matrices for input and state of each layer, then the
+    # two biases of each; rows in the order of the gates "ifco".
+    refuse_others("CudnnRNN", rnn_mode=(rnn_mode, "lstm"), input_mode=(input_mode, "linear_input"),
+                  direction=(direction, "unidirectional"), dropout=(dropout, 0))
+    x, started, states = tf.convert_to_tensor(input), tf.unstack(input_h), tf.unstack(input_c)
+    size, layers = started[0].shape[1], len(started)
+    widths = [width for n in range(layers) for width in (size if n else x.shape[2], size)]
+    parts = tf.split(params, [*[4 * size * width for width in widths], *[4 * size] * (2 * layers)])
+    told = []
+    for n, (out, state) in enumerate(zip(started, states, strict=True)):
+        of_input, of_state = [tf.reshape(parts[m], [4 * size, widths[m]]) for m in (2 * n, 2 * n + 1)]
+        bias = parts[2 * layers + 2 * n] + parts[2 * layers + 2 * n + 1]
+        outs = []
+        for row in tf.unstack(x):
+            sums = tf.matmul(row, of_input, transpose_b=True) + tf.matmul(out, of_state, transpose_b=True) + bias
+            into, forget, new, gate = tf.split(sums, 4, 1)
+            state = tf.sigmoid(forget) * state + tf.sigmoid(into) * tf.tanh(new)
+            out = tf.sigmoid(gate) * tf.tanh(state)
+            outs.append(out)
+        x = tf.stack(outs)
+        told.append((out, state))
+    return x, tf.stack([out for out, _ in told]), tf.stack([state for _, state in told]), tf.zeros([0], x.dtype)
