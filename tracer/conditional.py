@@ -75,10 +75,8 @@ def _known(value: g.Value) -> np.ndarray | None:
     constant, node = g.constant_of(value), value.node
     if constant is not None or node is None or not isinstance(node.op, Op) or node.op.body is None or value.dims:
         return constant
-    operands = [_known(operand) for operand in node.inputs]
-    if any(operand is None for operand in operands):
-        return None
-    results = folding.computed(node, operands)
+    operands = [known for operand in node.inputs if (known := _known(operand)) is not None]
+    results = folding.computed(node, operands) if len(operands) == len(node.inputs) else None
     return None if results is None else results[value.index]
 
 

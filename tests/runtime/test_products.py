@@ -54,7 +54,8 @@ def test_batches_of_one_matrix(flip: bool, repeated: tuple[int, ...]) -> None:
     a, b = rng.normal(size=(3, 20, 20)), rng.normal(size=(3, 20, 40))
     operands = [tf.broadcast_to(tf.constant(x[:1]), x.shape) if n in repeated else tf.constant(x)
                 for n, x in enumerate((a, b))]
-    want = [tf.matmul(tf.constant(x.numpy()), tf.constant(y.numpy()), transpose_a=flip) for x, y in zip(*operands, strict=True)]
+    alone = [[tf.constant(x.numpy()) for x in pair] for pair in zip(*operands, strict=True)]
+    want = [tf.matmul(x, y, transpose_a=flip) for x, y in alone]
     assert tf.matmul(*operands, transpose_a=flip).numpy().tobytes() == tf.stack(want).numpy().tobytes()
     turned = tf.transpose(tf.transpose(operands[0], [0, 2, 1]), [0, 2, 1])
     assert tf.matmul(turned, operands[1], transpose_a=flip).numpy().tobytes() == tf.stack(want).numpy().tobytes()
