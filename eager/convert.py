@@ -163,7 +163,7 @@ def to_array(value: object, want: DType | None = None, leaves: Collection[type] 
     if type(value) in (bool, float, int, complex):
         return _from_number(value, want)
     if isinstance(value, TensorShape):
-        value = value.as_list()
+        value = value.as_list() or np.zeros(0, np.int32)
     if value is None or (isinstance(value, (list, tuple)) and any(v is None for v in value)):
         raise ValueError(f"Attempt to convert a value ({_short(value)}) with an unsupported type ({type(None)}) "
                          "to a Tensor.")

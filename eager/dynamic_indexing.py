@@ -114,6 +114,8 @@ def _along(x: Tensor, axis: int, part: Key) -> Tensor:
         if any(type(d) is int and d == 0 for n, d in enumerate(x.dims) if n != axis):  # which a gather does not check
             place = ops.gather(ops.range_(_long(0), size, _long(1)), place, axis=0)
         return ops.gather(x, place, axis=axis)
+    if _unknown(part.step):
+        return _stepped(x, axis, part, size)
     step = 1 if part.step is None else operator.index(part.step)
     if step == 0:
         raise ValueError("slice step cannot be zero")
@@ -122,6 +124,18 @@ def _along(x: Tensor, axis: int, part: Key) -> Tensor:
     stop = (high if step > 0 else low) if part.stop is None else _clamped(part.stop, size, low, high)
     stop = ops.maximum(stop, start) if step > 0 else ops.minimum(stop, start)
     return ops.gather(x, ops.range_(start, stop, _long(step)), axis=axis)
+
+
+def _stepped(x: Tensor, axis: int, part: slice, size: Tensor) -> Tensor:
+    """A slice whose step, and so its direction, is not known; a step of 0 is the error of `range`."""
+    step = _long(part.step)
+    upwards = ops.greater(step, _long(0))
+    low = ops.where(upwards, _long(0), _long(-1))
+    high = ops.where(upwards, size, ops.subtract(size, _long(1)))
+    start = ops.where(upwards, low, high) if part.start is None else _clamped(part.start, size, low, high)
+    stop = ops.where(upwards, high, low) if part.stop is None else _clamped(part.stop, size, low, high)
+    stop = ops.where(upwards, ops.maximum(stop, start), ops.minimum(stop, start))
+    return ops.gather(x, ops.range_(start, stop, step), axis=axis)
 
 
 def _size(size: DimLike) -> Tensor:

@@ -35,11 +35,7 @@ class SessionMethods:
 
     @property
     def initializer(self) -> OfGraph:
-        """The operation that gives the variable its first value.
-
-        Raises:
-            RuntimeError: it was not made in a graph.
-        """
+        """The operation that gives the variable its first value; None where it has that, since ops ran at once."""
         return _front("initializer").initializer_of(self)
 
     def initialized_value(self) -> Tensor:

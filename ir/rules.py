@@ -75,7 +75,8 @@ def broadcast(op: Op, operands: Sequence[Spec]) -> Shape:
         return dm.broadcast_shapes(*(o.dims for o in operands))
     except ValueError:
         shapes = " and ".join(f"[{','.join(map(str, o.dims))}]" for o in operands)
-        raise fail(op, operands, f"shapes {shapes} do not broadcast: sizes of an axis must match or be 1.") from None
+        raise fail(op, operands, f"Incompatible shapes: {shapes} do not broadcast: sizes of an axis must match or be "
+                   "1.") from None
 
 
 def broadcasts_to(dims: Shape, shape: Shape) -> bool:

@@ -126,11 +126,13 @@ def _of_node(node: g.Node, trace: KnownElements, at: KnownElements | None) -> np
         for d in node.inputs[0].dims:
             total = total * d
         return _objects([total])
-    operands = [o for v in node.inputs if (o := elements(v, trace, at)) is not None]
-    if not operands or len(operands) != len(node.inputs):
-        return _folded(node)
-    result = _computed(node.op, node, operands)
-    return _folded(node, operands) if result is None else result
+    operands = [elements(v, trace, at) for v in node.inputs]
+    known = [o for o in operands if o is not None]
+    result = _computed(node.op, node, known) if known and len(known) == len(operands) else None
+    if result is not None:
+        return result
+    array = _folded(node, operands, trace, at)
+    return None if array is None else _objects(array.ravel().tolist())
 
 
 def _objects(items: Sequence[Element | None]) -> np.ndarray:
@@ -167,13 +169,16 @@ def _calculated(function: Callable[[DimLike, DimLike], DimLike], x: Element, y: 
         return None
 
 
-def _folded(node: g.Node, operands: Sequence[np.ndarray] | None = None) -> np.ndarray | None:
-    """The elements of what depends on constants alone, as constant folding would compute them."""
+def _folded(node: g.Node, operands: Sequence[np.ndarray | None], trace: KnownElements, at: KnownElements | None
+            ) -> np.ndarray | None:
+    """The one result of a node that depends on constants alone, as constant folding would compute it."""
     arrays = []
-    for number, value in enumerate(node.inputs):
+    for value, known in zip(node.inputs, operands, strict=True):
         array = g.constant_of(value)
-        if array is None and operands is not None and all(type(x) is int for x in operands[number].ravel()):
-            array = operands[number].astype(value.dtype.np)
+        if array is None and known is not None and all(type(x) is int for x in known.ravel()):
+            array = known.astype(value.dtype.np)
+        if array is None and value.dtype.is_bool:
+            array = _truths(value, trace, at)
         if array is None or array.size > _SIZES:
             return None
         arrays.append(array)
@@ -181,4 +186,12 @@ def _folded(node: g.Node, operands: Sequence[np.ndarray] | None = None) -> np.nd
         return None
     from twofold.ir.passes.folding import computed
     results = computed(node, arrays)
-    return None if results is None else _objects(results[0].ravel().tolist())
+    return None if results is None else results[0]
+
+
+def _truths(value: g.Value, trace: KnownElements, at: KnownElements | None) -> np.ndarray | None:
+    """The elements of a bool value, such as a comparison of sizes, where constants tell them."""
+    node = value.node
+    if node is None or isinstance(node.op, g.Construct) or len(node.outputs) != 1:
+        return None
+    return _folded(node, [elements(v, trace, at) for v in node.inputs], trace, at)

@@ -13,10 +13,12 @@ from twofold.eager import record
 from twofold.eager.tape import GradientTape
 from twofold.eager.tensor import Tensor
 from twofold.ir import graph as g
+from twofold.ir import ops
 from twofold.ir.errors import UnimplementedError
 from twofold.ir.grad import zeros_like
 
 from .gradients import record_construct
+from .staging import stage_graph
 from .symbolic import SymbolicTensor, symbolic
 from .trace import StagedConstruct, Trace
 from .types import Captured, Cotangent
@@ -86,7 +88,30 @@ class _TapeReplay:
             tensor._id = self._identities[value]  # tapes of the trace know it by this
         return tensor
 
+    def _inline(self, call: g.Node) -> None:
+        """Put the nodes that a call runs in its place, where they give its results, and tell the tape of them."""
+        trace, nodes = self.trace, self.trace.graph.nodes
+        before = len(nodes)
+        with record.telling(()), trace.after(None):
+            results = stage_graph(call.regions[0], [self.tensor(v) for v in call.inputs], dict(call.attrs["sizes"]))
+            for value, result in zip(call.outputs, results, strict=True):
+                same = trace.lift(ops.identity(result))
+                trace.same_sizes(value.dims, same.dims)
+                assert same.node is not None, "the result of an op has a node"
+                same.node.outputs[0], value.node, value.index = value, same.node, 0
+            inlined = nodes[before:]
+            del nodes[before:]
+            at = next(i for i, node in enumerate(nodes) if node is call)
+            nodes[at:at + 1] = inlined
+            trace.inlined(call, inlined)
+        for node in inlined:
+            if not self._live.isdisjoint(node.inputs):
+                self._tell(node)
+
     def _tell(self, node: g.Node) -> None:
+        if node.op is g.CALL:
+            self._inline(node)
+            return
         inputs = tuple([self.tensor(v) for v in node.inputs])
         outputs = tuple([self._result(v) for v in node.outputs])
         if not isinstance(node.op, g.Construct):

@@ -28,9 +28,9 @@ from twofold.eager.tensor import Tensor
 from twofold.eager.variable import SliceMethods, Variable
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
-from twofold.ir import errors, ops, precision
+from twofold.ir import errors, ops, precision, symbols
 from twofold.ir import graph as g
-from twofold.ir.assumptions import Origin
+from twofold.ir.assumptions import Origin, renamed
 from twofold.ir.build import sides_of
 from twofold.ir.dims import Dim, DimLike, Shape
 from twofold.ir.dtypes import DType
@@ -513,8 +513,20 @@ class Trace:
         del control_inputs
         return nullcontext()
 
+    def effect(self, name: str, run: Callable[[], object]) -> Any:
+        """Stage what `run` does for its effect; gives the operation that has to be run for it, where there are such.
+
+        Args:
+            name: of the operation.
+        """
+        del name
+        run()
+
     def differentiated(self) -> None:
         """Told when gradients were asked for: constructs may have been replaced by ones that give residuals."""
+
+    def inlined(self, call: g.Node | None, nodes: Sequence[g.Node]) -> None:
+        """Told when the nodes that a call runs were staged, in the place of `call` where that was staged before."""
 
     def sliced(self, source: Any) -> SymbolicSlice:
         """A part of a variable, which can be read and assigned to; `source` is `variable[key]`, as `eager/variable.py`
@@ -620,6 +632,15 @@ class Trace:
         with record.telling(()):
             flat = ops.reshape(source, shape=(dm.numel(source.dims),))
             return ops.reshape(ops.slice_(flat, begin=(element.index,), size=(1,)), shape=())
+
+    def same_sizes(self, names: Sequence[DimLike], sizes: Sequence[DimLike]) -> None:
+        """Replace sizes that have names of their own by what they are."""
+        new = {name: size for old, size in zip(names, sizes, strict=True)
+               if old != size and isinstance(old, Dim) and (name := old.name_alone()) is not None}
+        if new:
+            symbols.rename(self.graph, new)
+            if self.guards is not None:
+                self.guards[:] = [renamed(guard, new) for guard in self.guards]
 
     def assume_shape(self, tensor: SymbolicTensor, shape: TensorShape) -> None:
         """Record the sizes of `shape` that were unknown, and give them to `tensor`.

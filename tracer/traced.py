@@ -304,14 +304,21 @@ class Traced:
         for value, operand in zip(self.graph.inputs, operands, strict=True):
             bind_sizes(value.dims, operand.dims, env)
         if record.active.get():
-            return self._finish(stage_graph(self._called(outer), operands, env))
+            return self._finish(self._inline(outer, operands, env))
         outer.residuals.spared |= self.spared
         if self.hands_on:
-            return self._finish(stage_graph(self._called(outer), operands, env))
+            return self._finish(self._inline(outer, operands, env))
         sizes = {name: env[name] for name in self.graph.symbols() if name in env}
         specs = self._specs_in(outer, sizes)
         attrs = {"name": self.name, "sizes": tuple(sorted(sizes.items(), key=lambda item: item[0]))}
         return self._finish(outer.construct(g.CALL, operands, attrs, specs, [self._called(outer).copy()]))
+
+    def _inline(self, outer: Trace, operands: Sequence[Tensor], env: Sizes) -> list[Tensor]:
+        """The results in `outer` of the ops themselves."""
+        before = len(outer.graph.nodes)
+        results = stage_graph(self._called(outer), operands, env)
+        outer.inlined(None, outer.graph.nodes[before:])
+        return results
 
     def _called(self, outer: Trace) -> g.Graph:
         """The graph as a call in `outer` runs it: its draws have streams of their own at each place that calls it."""

@@ -1,12 +1,14 @@
 """`tf.debugging`: assertions about tensors, and the search for NaN and infinity.
 
 An assertion runs at once in eager execution; inside `tf.function` it becomes part of the graph and is checked each
-time the function runs, in program order. What shapes alone decide is decided at once in both. Assertions return None.
+time the function runs, in program order. What shapes alone decide is decided at once in both. Assertions return None;
+in a graph of `tf.compat.v1` they give an operation, which something has to run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from twofold._front.api import listed, public, tensor
@@ -19,6 +21,7 @@ from twofold.ir.dims import Dim, decide_eq
 from twofold.ir.errors import user_line
 from twofold.runtime import devices, leaving
 from twofold.tracer.checks import check, disable_numerics, enable_numerics
+from twofold.tracer.trace import current
 
 __all__ = ["Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",
            "assert_less", "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative",
@@ -63,7 +66,19 @@ def is_traceback_filtering_enabled() -> bool:
     return leaving.filters_tracebacks()
 
 
+def _operation(assertion: Callable[..., None]) -> Callable[..., Any]:
+    """An assertion that gives the operation that makes it, where the trace under way has such."""
+    @functools.wraps(assertion)
+    def stated(*args: Any, **kwargs: Any) -> Any:
+        trace = current()
+        if trace is None:
+            return assertion(*args, **kwargs)
+        return trace.effect("Assert", lambda: assertion(*args, **kwargs))
+    return stated
+
+
 @public
+@_operation
 def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> None:
     """An error unless a condition holds.
 
@@ -101,6 +116,7 @@ def _all(holds: Any, text: str, data: list[Any], message: str | None) -> None:
 
 
 @public
+@_operation
 def assert_equal(x: Any, y: Any, message: str | None = None, summarize: int | None = None,
                  name: str | None = None) -> None:
     """An error unless `x == y` in all elements.
@@ -119,6 +135,7 @@ def assert_equal(x: Any, y: Any, message: str | None = None, summarize: int | No
 
 
 @public
+@_operation
 def assert_none_equal(x: Any, y: Any, message: str | None = None, summarize: int | None = None,
                       name: str | None = None) -> None:
     """An error unless `x != y` in all elements; arguments as for `assert_equal`.
@@ -132,6 +149,7 @@ def assert_none_equal(x: Any, y: Any, message: str | None = None, summarize: int
 
 
 @public
+@_operation
 def assert_less(x: Any, y: Any, message: str | None = None, summarize: int | None = None,
                 name: str | None = None) -> None:
     """An error unless `x < y` in all elements; arguments as for `assert_equal`.
@@ -145,6 +163,7 @@ def assert_less(x: Any, y: Any, message: str | None = None, summarize: int | Non
 
 
 @public
+@_operation
 def assert_less_equal(x: Any, y: Any, message: str | None = None, summarize: int | None = None,
                       name: str | None = None) -> None:
     """An error unless `x <= y` in all elements; arguments as for `assert_equal`.
@@ -158,6 +177,7 @@ def assert_less_equal(x: Any, y: Any, message: str | None = None, summarize: int
 
 
 @public
+@_operation
 def assert_greater(x: Any, y: Any, message: str | None = None, summarize: int | None = None,
                    name: str | None = None) -> None:
     """An error unless `x > y` in all elements; arguments as for `assert_equal`.
@@ -171,6 +191,7 @@ def assert_greater(x: Any, y: Any, message: str | None = None, summarize: int | 
 
 
 @public
+@_operation
 def assert_greater_equal(x: Any, y: Any, message: str | None = None, summarize: int | None = None,
                          name: str | None = None) -> None:
     """An error unless `x >= y` in all elements; arguments as for `assert_equal`.
@@ -189,6 +210,7 @@ def _sign(op: Any, sign: str, x: Any, message: str | None) -> None:
 
 
 @public
+@_operation
 def assert_positive(x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
     """An error unless `x > 0` in all elements; arguments as for `assert_equal`.
 
@@ -201,6 +223,7 @@ def assert_positive(x: Any, message: str | None = None, summarize: int | None = 
 
 
 @public
+@_operation
 def assert_negative(x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
     """An error unless `x < 0` in all elements; arguments as for `assert_equal`.
 
@@ -213,6 +236,7 @@ def assert_negative(x: Any, message: str | None = None, summarize: int | None = 
 
 
 @public
+@_operation
 def assert_non_negative(x: Any, message: str | None = None, summarize: int | None = None,
                         name: str | None = None) -> None:
     """An error unless `x >= 0` in all elements; arguments as for `assert_equal`.
@@ -226,6 +250,7 @@ def assert_non_negative(x: Any, message: str | None = None, summarize: int | Non
 
 
 @public
+@_operation
 def assert_non_positive(x: Any, message: str | None = None, summarize: int | None = None,
                         name: str | None = None) -> None:
     """An error unless `x <= 0` in all elements; arguments as for `assert_equal`.
@@ -239,6 +264,7 @@ def assert_non_positive(x: Any, message: str | None = None, summarize: int | Non
 
 
 @public
+@_operation
 def assert_near(x: Any, y: Any, rtol: Any = None, atol: Any = None, message: str | None = None,
                 summarize: int | None = None, name: str | None = None) -> None:
     """An error unless `|x - y| <= atol + rtol * |y|` in all elements.
@@ -300,9 +326,17 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
 
 def _finite(x: Any, message: str) -> Any:
     x = tensor(x)
+    made = _all_finite(x, message)
+    if made is None:
+        return x
+    with current().after([made]):  # type: ignore[union-attr]  # operations are of traces
+        return ops.identity(x)
+
+
+@_operation
+def _all_finite(x: Any, message: str) -> None:
     _none(ops.is_nan(x), f"{message} : Tensor had NaN values")
     _none(ops.is_inf(x), f"{message} : Tensor had Inf values")
-    return x
 
 
 def _none(bad: Any, text: str) -> None:
@@ -342,6 +376,7 @@ def _rank(rank: Any) -> int:
 
 
 @public
+@_operation
 def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
     """An error unless `x` has `rank` axes.
 
@@ -362,6 +397,7 @@ def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None 
 
 
 @public
+@_operation
 def assert_rank_at_least(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
     """An error unless `x` has `rank` axes or more; see `assert_rank`.
 
@@ -377,6 +413,7 @@ def assert_rank_at_least(x: Any, rank: Any, message: str | None = None, name: st
 
 
 @public
+@_operation
 def assert_rank_in(x: Any, ranks: Any, message: str | None = None, name: str | None = None) -> None:
     """An error unless the number of axes of `x` is one of `ranks`; see `assert_rank`.
 
@@ -491,6 +528,7 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:
 
 
 @public
+@_operation
 def assert_shapes(shapes: Any, data: Any = None, summarize: int | None = None, message: str | None = None,
                   name: str | None = None) -> None:
     """An error unless tensors have shapes that go together.
@@ -547,7 +585,6 @@ def _match(x: Any, size: Any, want: Any, known: dict[Any, Any], message: str | N
 
 
 def _traced(size: Any) -> Any:
-    from twofold.tracer.trace import current
     return current().size(size)  # type: ignore[union-attr]
 
 

@@ -20,6 +20,8 @@ from twofold._ops.clip import global_norm
 from twofold._ops.linalg_diag import band_part, diag, diag_part, set_diag, tensor_diag, tensor_diag_part
 from twofold._ops.linalg_einsum import einsum, tensordot
 from twofold._ops.linalg_factors import (
+    LogMatrixDeterminant,
+    Qr,
     banded_triangular_solve,
     conjugate_gradient,
     eigh_tridiagonal,
@@ -467,14 +469,15 @@ def det(input: Any, name: str | None = None) -> Any:
 
 
 @public
-def slogdet(input: Any, name: str | None = None) -> tuple[Any, Any]:
+def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
     """Sign of the determinant, and logarithm of its absolute value.
 
     Args:
         input: square matrices, float32, float64 or complex.
         name: has no effect.
     Returns:
-        A pair of tensors of the batch's shape and the same dtype; (0, -inf) for a singular matrix.
+        `sign` and `log_abs_determinant`, tensors of the batch's shape and the same dtype; 0 and -inf for a singular
+        matrix.
     Raises:
         tf.errors.InvalidArgumentError: not square, or another dtype.
 
@@ -483,8 +486,7 @@ def slogdet(input: Any, name: str | None = None) -> tuple[Any, Any]:
     >>> sign.numpy().item(), log.numpy().item()
     (-1.0, 0.0)
     """
-    sign, log = ops.log_matrix_determinant(input)
-    return sign, log
+    return LogMatrixDeterminant(*ops.log_matrix_determinant(input))
 
 
 @public
@@ -510,7 +512,7 @@ def logdet(matrix: Any, name: str | None = None) -> Any:
 
 # -- decompositions -------------------------------------------------------------------------------------
 @public
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tuple[Any, Any]:
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
     """Unitary Q and upper triangular R with Q R = input.
 
     Args:
@@ -518,7 +520,8 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tupl
         full_matrices: whether Q is m by m, else m by min(m, n).
         name: has no effect.
     Returns:
-        The pair (Q, R). Gradients need full rank; source: Walter & Lehmann (2018), Roberts & Roberts (2020).
+        The pair (Q, R), with the names `q` and `r`.
+        Gradients need full rank; source: Walter & Lehmann (2018), Roberts & Roberts (2020).
     Raises:
         tf.errors.InvalidArgumentError: rank below 2, or another dtype.
 
@@ -527,8 +530,7 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tupl
     >>> tf.matmul(q, r).numpy().round(4).tolist()
     [[3.0, 1.0], [4.0, 2.0]]
     """
-    q, r = ops.qr(input, full_matrices=bool(full_matrices))
-    return q, r
+    return Qr(*ops.qr(input, full_matrices=bool(full_matrices)))
 
 
 @public

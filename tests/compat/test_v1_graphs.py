@@ -66,6 +66,47 @@ def test_assertions_and_prints_run_where_something_depends_on_them(capfd):
     assert capfd.readouterr().err == "total [4]\nop [5]\n"
 
 
+def test_assertions_of_tensorflow_2_are_operations():
+    with v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None])
+        checks = [tf.debugging.assert_positive(x), tf.debugging.assert_rank(x, 1), tf.debugging.Assert(x[0] < 9.0, [x])]
+        with tf.control_dependencies(checks):
+            y = tf.identity(x)
+        finite = tf.debugging.check_numerics(x, "told") * 2.0
+        assert session.run([x, y, finite], {x: [1.0]}) == [1.0, 1.0, 2.0]
+        for bad in (-1.0, 9.0):
+            assert session.run(x, {x: [bad]}) == bad
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(y, {x: [bad]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="told"):
+            session.run(finite, {x: [np.inf]})
+
+
+def test_gradients_of_calls_keep_what_comes_before_them():
+    @tf.function
+    def squared(x):
+        tf.debugging.assert_less(x, 10.0)
+        return x * x
+
+    with v1.Session() as session:
+        v, x = tf.Variable(0.0), v1.placeholder(tf.float32, [])
+        with v1.control_dependencies([v.assign_add(1.0)]):
+            y = squared(x)
+        slope = v1.gradients(y, x)[0]
+        session.run(v.initializer)
+        assert session.run([y, slope], {x: 3.0}) == [9.0, 6.0]
+        assert session.run(v) == 1.0
+        session.run(y, {x: 2.0})
+        assert session.run(v) == 2.0
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            z = squared(x)
+        assert session.run(tape.gradient(z, x), {x: 4.0}) == 8.0
+        for late in (y, z):
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(late, {x: 11.0})
+
+
 def test_gradients_of_loops_keep_what_comes_before_them():
     with v1.Session() as session:
         v, x = tf.Variable(0.0), v1.placeholder(tf.float32, [])
@@ -192,7 +233,7 @@ def test_variables_of_sessions():
         row = v1.scatter_update(v, [1], [9.0])
         assert session.run(row).tolist() == [5.0, 9.0]
     with pytest.raises(RuntimeError, match="not made in a graph"):
-        tf.Variable(1.0).initializer  # noqa: B018
+        tf.Variable(1.0).graph  # noqa: B018
 
 
 def test_keras_layers_are_among_the_variables_of_the_graph():
@@ -237,6 +278,13 @@ def test_placeholders_with_defaults():
         session.run(v1.global_variables_initializer())
         assert session.run([total, rows]) == [6.0, 1]
         assert session.run([total, rows], {x: [[1.0, 1.0], [1.0, 1.0]]}) == [4.0, 2]
+        anything = v1.placeholder_with_default([[1.0, 2.0], [3.0, 4.0]], None)
+        rows = tf.reduce_sum(anything, axis=1)
+        assert anything.shape.rank is rows.shape.rank is None and tf.reshape(rows, [2]).shape == [2]
+        assert session.run(rows).tolist() == [3.0, 7.0]
+        assert session.run(rows + [1.0], {anything: [[1.0], [2.0], [3.0]]}).tolist() == [2.0, 3.0, 4.0]
+        with pytest.raises(ValueError, match=r"Cannot feed value of shape \(1,\) .* shape \(None, None\)"):
+            session.run(rows, {anything: [1.0]})
         training = v1.placeholder_with_default(False, [])
         chosen = v1.cond(training, lambda: 1.0, lambda: 2.0)
         assert session.run(chosen) == 2.0

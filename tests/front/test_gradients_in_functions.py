@@ -152,6 +152,29 @@ def test_between_a_construct_and_the_gradient_of_a_tape(hand_on, late):
         assert by_gradients(x, n).numpy().tobytes() == f(x, n, by_tape).numpy().tobytes()
 
 
+def test_through_calls_of_functions():
+    @tf.function
+    def kept(x):
+        return tf.boolean_mask(x, x > 0.0) ** 3, tf.constant(2.0) * x
+
+    @tf.function
+    def doubled(x):
+        kept_, twice = kept(x)
+        return tf.concat([kept_, kept_], 0), twice
+
+    @tf.function
+    def both(x):
+        parts, twice = doubled(x)
+        total = tf.reduce_sum(parts) + tf.reduce_sum(parts[:1]) + tf.reduce_sum(twice)
+        slope = tf.gradients(total, x)[0]
+        return parts, slope, tf.gradients(slope, x)[0]
+    x = np.array([-1.0, 2.0, 3.0], np.float32)
+    parts, first, second = both(tf.constant(x))
+    assert parts.numpy().tolist() == [8.0, 27.0, 8.0, 27.0]
+    assert first.numpy().tolist() == [2.0, 3 * 4.0 * 3 + 2.0, 2 * 27.0 + 2.0]
+    assert second.numpy().tolist() == [0.0, 6 * 2.0 * 3, 2 * 18.0]
+
+
 def test_variables_that_are_assigned():
     v = tf.Variable(3.0)
 

@@ -56,6 +56,29 @@ def test_a_test_case_begins_with_the_same_numbers():
     assert drawn[0] == drawn[1]
 
 
+def test_a_test_case_evaluates_in_the_graph_that_is_current():
+    case = tf.test.TestCase()
+    with case.cached_session() as session:
+        assert session.run({"x": tf.constant(2.0) * 3.0}) == {"x": 6.0}
+    assert tf.Variable(1.0).initializer is None
+    with tf.compat.v1.Graph().as_default():
+        v = tf.Variable([1.0, 2.0])
+        case.evaluate(v.initializer)
+        assert case.evaluate([v * 2.0, (v[0],)])[1] == (1.0,)
+        case.assertAllClose(v * 2.0, [2.0, 4.0])
+        case.assertAllEqual([v, 3], [tf.constant([1.0, 2.0]), 3])
+        with case.session() as session:
+            assert session.run(v + 1.0).tolist() == (v + 1.0).eval().tolist() == [2.0, 3.0]
+        case.assertNotAllEqual(v, [1.0, 3.0])
+
+
+def test_results_have_the_names_that_tensorflow_gives_them():
+    matrix = tf.constant([[2.0, 0.0], [0.0, 3.0]])
+    assert tf.linalg.slogdet(matrix).log_abs_determinant.numpy() == np.float32(np.log(6.0))
+    assert tf.linalg.qr(matrix).r.shape == (2, 2)
+    assert tf.convert_to_tensor(tf.TensorShape([])).dtype == tf.int32
+
+
 def test_a_graph_gives_names_in_every_mode():
     names = [tf.compat.v1.get_default_graph().unique_name("taken", mark_as_used=False)]
     tf.function(lambda: names.append(

@@ -315,6 +315,30 @@ def test_slices_between_tensors(mode, bounds):
 
 
 @BOTH
+@pytest.mark.parametrize("step", [1, 2, -1, -3])
+def test_slices_with_a_step_that_is_a_tensor(mode, step):
+    x = np.arange(7, dtype=np.int32)
+
+    def fn(x, a, b, c):
+        return x[a:b:c], x[::c], x[a::c], x[:b:c]
+    for a, b in ((1, 5), (5, 1), (-20, 20), (20, -20)):
+        got = run(mode, fn, tf.constant(x), tf.constant(a), tf.constant(b), tf.constant(step))
+        for p, q in zip(got, (x[a:b:step], x[::step], x[a::step], x[:b:step]), strict=True):
+            np.testing.assert_array_equal(p, q, strict=True)
+
+
+def test_sizes_that_follow_of_a_choice_between_constants():
+    @tf.function
+    def f(x):
+        first = tf.where(tf.logical_not(tf.shape(x)[0] < 3), 1, 0)
+        seen.append((x[first:].shape.as_list(), tf.zeros(tf.where([True, False], [5, 6], [7, 8])).shape.as_list()))
+        return x
+    seen: list[tuple[list[int], list[int]]] = []
+    f(tf.zeros([3, 4]))
+    assert seen == [([2, 4], [5, 8])]
+
+
+@BOTH
 @pytest.mark.parametrize("i", [3, -4])
 def test_index_out_of_bounds(mode, i):
     with pytest.raises(tf.errors.InvalidArgumentError):

@@ -9,12 +9,15 @@ import time
 import unittest
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 import twofold as tf
 from twofold._front.api import public
+from twofold.compat.v1.current import default_session
+from twofold.compat.v1.graph import current_graph
 from twofold.ir import nest
 
 __all__ = ["Benchmark", "TestCase", "benchmark_config", "compute_gradient", "main"]
@@ -29,7 +32,15 @@ def _array(value: Any) -> Any:
         return value.to_list()
     if isinstance(value, (tf.SparseTensor, tf.IndexedSlices)):
         return [_array(leaf) for leaf in nest.flatten(value)]
+    if isinstance(value, (tf.Tensor, tf.Variable)) and current_graph() is not None:
+        value = _session().run(value)
     return np.asarray(value)
+
+
+def _session() -> Any:
+    """The session of `evaluate` in a graph: the one that is open, or one of its own, since variables have their values
+    in themselves."""
+    return default_session.get() or tf.compat.v1.Session()
 
 
 class TestCase(unittest.TestCase):
@@ -62,10 +73,12 @@ class TestCase(unittest.TestCase):
         return self.assertRaisesRegex(tf.errors.OpError, expected_err_re_or_predicate)
 
     def _GetNdArray(self, a: Any) -> Any:
-        return np.asarray(self.evaluate(a))
+        return _array(self.evaluate(a) if tf.is_tensor(a) else a)
 
     def evaluate(self, tensors: Any) -> Any:
-        """The values of a structure of tensors as NumPy arrays."""
+        """The values of a structure of tensors as NumPy arrays; in a graph, those that a session gives for it."""
+        if current_graph() is not None:
+            return _session().run(tensors)
         return nest.map_structure(lambda t: t.numpy() if hasattr(t, "numpy") else t, tensors, expand_composites=False)
 
     def get_temp_dir(self) -> str:
@@ -77,9 +90,23 @@ class TestCase(unittest.TestCase):
 
     @contextmanager
     def session(self, graph: Any = None, config: Any = None, use_gpu: bool = True, force_gpu: bool = False
-                ) -> Iterator[None]:
-        """A block, in which ops run at once. `graph`, `config`, `use_gpu` and `force_gpu` have no effect."""
-        yield
+                ) -> Iterator[Any]:
+        """A block with a session for the current graph; where ops run at once, its `run` is `evaluate`.
+
+        Args:
+            graph: the graph of the session, where the current one is not meant.
+            config, use_gpu, force_gpu: have no effect.
+
+        >>> import twofold as tf
+        >>> with tf.compat.v1.Graph().as_default(), tf.test.TestCase().session() as session:
+        ...     print(session.run(tf.constant(1.0) + 2.0))
+        3.0
+        """
+        if current_graph() is None:
+            yield SimpleNamespace(run=self.evaluate)
+            return
+        with tf.compat.v1.Session(graph=graph) as session:
+            yield session
 
     cached_session = test_session = session
 

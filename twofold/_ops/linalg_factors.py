@@ -22,6 +22,20 @@ __all__ = ["banded_triangular_solve", "conjugate_gradient", "eigh_tridiagonal", 
 
 
 # -- triangular factors -----------------------------------------------------------------------------------
+class Qr(NamedTuple):
+    """What `tf.linalg.qr` gives."""
+
+    q: Any
+    r: Any
+
+
+class LogMatrixDeterminant(NamedTuple):
+    """What `tf.linalg.slogdet` gives."""
+
+    sign: Any
+    log_abs_determinant: Any
+
+
 class Lu(NamedTuple):
     """What `tf.linalg.lu` gives: the factors in one matrix, and the order of the rows."""
 

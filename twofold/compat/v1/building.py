@@ -18,7 +18,7 @@ from .operations import GraphTensor, Operation, deferred
 from .variables import global_variables, local_variables, trainable_variables
 
 __all__ = [
-    "Assert", "Print", "add_to_collection", "add_to_collections", "control_dependencies", "effect", "get_collection",
+    "Assert", "Print", "add_to_collection", "add_to_collections", "control_dependencies", "get_collection",
     "get_collection_ref", "get_default_graph", "gradients", "group", "identity", "name_scope", "no_op", "placeholder",
     "placeholder_with_default", "print_", "py_func", "tables_initializer", "tuple_", "with_dependencies",
 ]
@@ -66,7 +66,8 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
     Args:
         input: the value.
-        shape: its shape, with None for sizes that may be others when it is fed.
+        shape: its shape, with None for sizes that may be others when it is fed. Where it is None, so is the shape of
+            what is computed; what is fed has as many axes as the default.
         name: its name.
 
     >>> import twofold as tf
@@ -79,12 +80,11 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     if graph is None:
         return tf.identity(value)
     dims = TensorShape(shape).dims
-    if dims is None:
-        raise ValueError("placeholder_with_default: give the shape, with None for sizes that may differ")
     if not TensorShape(shape).is_compatible_with(value.shape):
         raise ValueError(f"placeholder_with_default: a value of shape {value.shape} does not fit {TensorShape(shape)}")
-    made = graph.trace.placeholder([graph.trace.fresh("p") if d is None else d for d in dims], value.dtype,
-                                   graph.scoped("PlaceholderWithDefault" if name is None else name))
+    sizes = graph.trace.veil(value.ndim) if dims is None else [
+        graph.trace.fresh("p") if d is None else d for d in dims]
+    made = graph.trace.placeholder(sizes, value.dtype, graph.scoped("PlaceholderWithDefault" if name is None else name))
     graph.defaults[made.value] = graph.trace.lift(value)
     return made
 
@@ -237,21 +237,13 @@ def named(tensor: Any, name: str | None) -> Any:
     return tensor
 
 
-def effect(graph: Any, name: str, run: Callable[[], Any]) -> Operation:
-    """The operation of the nodes that a function adds to a graph for their effect."""
-    nodes = graph.trace.graph.nodes
-    before = len(nodes)
-    run()
-    return Operation(graph, [], graph.scoped(name), nodes=nodes[before:], kind=name)
-
-
 @public
 def print_(*inputs: Any, **options: Any) -> Any:
     """Print when it runs; see `tf.print`. In a graph it is an operation, which something has to run."""
     graph = current_graph()
     if graph is None:
         return tf.print(*inputs, **options)
-    return effect(graph, "PrintV2", lambda: tf.print(*inputs, **options))
+    return graph.trace.effect("PrintV2", lambda: tf.print(*inputs, **options))
 
 
 @public
@@ -281,10 +273,7 @@ def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, na
         summarize: has no effect.
         name: accepted, without effect.
     """
-    graph = current_graph()
-    if graph is None:
-        return tf.debugging.Assert(condition, data)
-    return effect(graph, "Assert", lambda: tf.debugging.Assert(condition, data))
+    return tf.debugging.Assert(condition, data)
 
 
 @public

@@ -22,7 +22,6 @@ from twofold.data._structure import Form
 from twofold.data.iterator import as_arrays, packed
 from twofold.ir.spec import TensorShape, TensorSpec
 
-from .building import effect
 from .graph import current_graph
 from .keys import GraphKeys
 
@@ -152,7 +151,7 @@ class Iterator:
             whole = tf.data.Dataset(bound(node, iter(tensors)) if operands else node)
             place.iterator = iter(whole.with_options(options))
             return []
-        return effect(graph, "MakeIterator", lambda: engine.host_effect(start, "MakeIterator", operands))
+        return graph.trace.effect("MakeIterator", lambda: engine.host_effect(start, "MakeIterator", operands))
 
     def get_next(self, name: str | None = None) -> Any:
         """The next element: tensors of which each run gives another.

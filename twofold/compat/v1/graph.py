@@ -337,6 +337,7 @@ class _GraphTrace(Trace):
         self.sequential = False
         self.starts: Any = None
         self.fed: set[g.Value] = set()
+        self.veiled: set[str] = set()  # the sizes of placeholders whose shape, the rank included, is not to be seen
         self.entered: dict[int, SymbolicTensor] = {}  # id of a variable -> its value when a run begins
         self._tensors: dict[g.Value, GraphTensor] = {}
 
@@ -349,6 +350,12 @@ class _GraphTrace(Trace):
         value = self.graph.add_input(dims, dtype, name)
         self.fed.add(value)
         return self._named(value, f"{name}:0")
+
+    def veil(self, rank: int) -> list[Any]:
+        """New sizes that nobody sees: tensors that have one have an unknown shape."""
+        sizes = [self.fresh("p") for _ in range(rank)]
+        self.veiled |= dm.symbols_of(sizes)
+        return sizes
 
     def input(self, dims: Sequence[Any], dtype: Any, name: str = "") -> SymbolicTensor:
         """A new input of the graph: the value of a variable, or a tensor from outside."""
@@ -440,6 +447,22 @@ class _GraphTrace(Trace):
     def after(self, control_inputs: Any) -> contextlib.AbstractContextManager[Any]:
         """A block whose operations come after others."""
         return self.owner.control_dependencies(control_inputs)
+
+    def effect(self, name: str, run: Callable[[], object]) -> Operation:
+        """The operation of the nodes that a function adds to the graph for their effect."""
+        before = len(self.graph.nodes)
+        run()
+        return Operation(self.owner, [], self.owner.scoped(name), nodes=self.graph.nodes[before:], kind=name)
+
+    def inlined(self, call: g.Node | None, nodes: Sequence[g.Node]) -> None:
+        """What came before a call comes before each node in its place, and each brings the effects of all."""
+        owner = self.owner
+        first = owner.controls.get(call, ())
+        effects = [node for node in nodes if g.effect_of(node) == "host"]
+        if effects:
+            first = (*first, Operation(owner, [], owner.unique("Call"), nodes=effects))
+        if first:
+            owner.controls.update({node: (*owner.controls.get(node, ()), *first) for node in nodes})
 
     def differentiated(self) -> None:
         """What came before constructs comes before those in their places now."""

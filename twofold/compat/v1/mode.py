@@ -16,8 +16,8 @@ from twofold.tracer.trace import current
 
 from .graph import Graph, current_graph
 
-__all__ = ["builds_graphs", "default_graph", "disable_eager_execution", "graph_at_hand", "graph_of", "refuse_eager",
-           "reset_default_graph"]
+__all__ = ["builds_graphs", "default_graph", "disable_eager_execution", "graph_at_hand", "graph_of", "graph_with",
+           "refuse_eager", "reset_default_graph"]
 
 _open: contextlib.ExitStack | None = None
 
@@ -77,14 +77,22 @@ def default_graph() -> Graph:
     return graph
 
 
+def graph_with(variable: Any) -> Graph | None:
+    """The graph that a variable was made in, or that has taken it up; None if there is none."""
+    graph = current_graph()
+    if graph is not None and id(variable) in graph.initial:
+        return graph
+    reference = getattr(variable, "_graph", None)
+    return None if reference is None else reference()
+
+
 def graph_of(variable: Any) -> Graph:
     """The graph that a variable was made in.
 
     Raises:
         RuntimeError: it was made where ops run at once.
     """
-    reference = getattr(variable, "_graph", None)
-    graph = None if reference is None else reference()
+    graph = graph_with(variable)
     if graph is None:
         raise RuntimeError(f"{variable.name} was not made in a graph: ops ran at once")
     return graph

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Protocol
 
+from twofold.ir import dims as dm
 from twofold.ir.dtypes import DType
 from twofold.ir.spec import TensorShape, listed
 from twofold.tracer import operation
@@ -76,6 +77,14 @@ class GraphTensor(SymbolicTensor):
 
     _name: str
     trace: Any  # of a `tf.Graph`, which it knows as its `owner`
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape; the unknown one where some size is that of a placeholder whose shape is not known."""
+        veiled = self.trace.veiled
+        if veiled and not veiled.isdisjoint(dm.symbols_of(self.value.dims)):
+            return TensorShape(None)
+        return super().shape
 
     @property
     def name(self) -> str:

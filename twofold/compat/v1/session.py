@@ -11,12 +11,13 @@ import numpy as np
 import twofold as tf
 from twofold._front.api import listed, mapped, public, public_class
 from twofold.ir import nest
+from twofold.ir.spec import TensorShape
 from twofold.tracer.symbolic import SymbolicTensor
 
 from . import mode
 from .current import default_session
 from .graph import Graph, current_graph
-from .operations import Operation
+from .operations import Deferred, Operation
 from .runs import Run
 
 __all__ = ["InteractiveSession", "Session", "get_default_session"]
@@ -173,7 +174,8 @@ def _fitting(key: SymbolicTensor, value: Any) -> Any:
     array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
     if array.dtype.kind in "US":
         array = array.astype(object)
-    if not key.shape.is_compatible_with(array.shape):
+    known = key.shape if isinstance(key, Deferred) else TensorShape([d if type(d) is int else None for d in key.dims])
+    if not known.is_compatible_with(array.shape):
         raise ValueError(f"Cannot feed value of shape {array.shape} for Tensor {key.name}, which has shape "
-                         f"{tuple(key.shape.as_list())}")
+                         f"{tuple(known.as_list())}")
     return tf.constant(array, dtype=key.dtype)

@@ -454,9 +454,6 @@ class _Front:
     @staticmethod
     def graph_of(variable: Any) -> Any:
         """The graph that a variable was made in."""
-        graph = current_graph()
-        if graph is not None and id(variable) in graph.initial:
-            return graph
         return mode.graph_of(variable)
 
     def operation_of(self, variable: Any) -> Operation:
@@ -467,8 +464,11 @@ class _Front:
         return operation
 
     def initializer_of(self, variable: Any) -> Any:
-        """The operation that assigns a variable its initial value."""
-        with self.graph_of(variable).as_default():
+        """The operation that assigns a variable its initial value; None for one that was made where ops run at once."""
+        graph = mode.graph_with(variable)
+        if graph is None:
+            return None
+        with graph.as_default():
             return variables_initializer([variable], f"{variable.name[:-2]}/Assign")
 
     def initialized_value_of(self, variable: Any) -> Any:
