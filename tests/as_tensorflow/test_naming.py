@@ -34,6 +34,13 @@ assert (int(major), int(minor)) >= (2, 16) and tf.__version__.endswith("twofold.
 assert tf.version.VERSION == tf.__version__ == importlib.metadata.version("tensorflow") != twofold.__version__
 assert importlib.util.find_spec("tensorflow") and importlib.util.find_spec("tensorflow.keras")
 assert importlib.util.find_spec("tensorflow.nothing") is None
+# modules whose names are in a file or a class of twofold's
+import tensorflow.io.gfile, tensorflow.config.experimental as settings
+from tensorflow.math.special import bessel_j0
+assert tensorflow.io.gfile is tf.io.gfile is twofold.io.gfile and bessel_j0 is twofold.math.special.bessel_j0
+assert settings.enable_op_determinism is twofold.config.experimental.enable_op_determinism
+assert importlib.util.find_spec("tensorflow.keras.utils.custom_object_scope") is None
+from tensorflow.python.framework.config import disable_op_determinism, enable_op_determinism
 assert "reduce_sum" in dir(tf) and "twofold" in repr(tf)
 
 def told(read):

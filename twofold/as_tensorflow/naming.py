@@ -96,6 +96,8 @@ class _Loader(Loader):
         self._module = module
 
     def exec_module(self, module: ModuleType) -> None:
+        if not hasattr(self._module, "__path__"):
+            self._module.__path__ = []  # a file of twofold's whose names are modules, too: `import tensorflow.io.gfile`
         sys.modules[module.__name__] = self._module
 
 
@@ -160,6 +162,20 @@ def _public(fullname: str) -> ModuleType | None:
                 value = importlib.import_module(f"{parent.__name__}.{name}")
             except ModuleNotFoundError:
                 return None
+        if _holds_names(value):
+            value = _module_of(value, fullname)
         if not isinstance(value, ModuleType) or name.startswith("_"):
             return None
     return value
+
+
+def _holds_names(value: Any) -> bool:
+    """Whether a value is a class that only holds names, such as `tf.config.experimental`; TensorFlow has a module."""
+    return (isinstance(value, type) and value.__name__.islower() and value.__bases__ == (object,)
+            and "__init__" not in vars(value) and value.__module__.partition(".")[0] == twofold.__name__)
+
+
+def _module_of(names: type, fullname: str) -> ModuleType:
+    made = ModuleType(fullname, names.__doc__)
+    vars(made).update({name: getattr(names, name) for name in vars(names) if not name.startswith("_")})
+    return made

@@ -270,7 +270,8 @@ def _sum_of_operators() -> dict[str, Any]:
 
 def _framework_config() -> dict[str, Any]:
     # Keras: whether results are to be the same in every run; they are, whatever is asked for.
-    return {"is_op_determinism_enabled": lambda: True, "disable_op_determinism": lambda: None}
+    return {"is_op_determinism_enabled": lambda: True, "enable_op_determinism": lambda: None,
+            "disable_op_determinism": lambda: None}
 
 
 def _saved_model_experimental() -> dict[str, Any]:
