@@ -18,7 +18,6 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike, Shape
 from twofold.ir.dtypes import DType
 from twofold.ir.op import Op
-from twofold.ir.passes import folding
 from twofold.ir.spec import spec
 from twofold.ir.types import Spec
 
@@ -75,6 +74,7 @@ def _known(value: g.Value) -> np.ndarray | None:
     constant, node = g.constant_of(value), value.node
     if constant is not None or node is None or not isinstance(node.op, Op) or node.op.body is None or value.dims:
         return constant
+    from twofold.ir.passes import folding  # which importing twofold does not load
     operands = [known for operand in node.inputs if (known := _known(operand)) is not None]
     results = folding.computed(node, operands) if len(operands) == len(node.inputs) else None
     return None if results is None else results[value.index]

@@ -431,12 +431,16 @@ def _decorate(function: Any, decorator: Callable[[Callable[..., Any]], Callable[
     function.__init__(decorator(function.python_function), function._settings)
 
 
+def _nothing_to_add(self: ConcreteFunction, g: Any = None) -> None:
+    """Does nothing: a graph knows the functions that it calls."""
+
+
 def add_methods() -> None:
     """Give classes methods that libraries call."""
     Function._decorate = _decorate  # type: ignore[attr-defined]
     # Sonnet, TensorFlow Probability: functions that the graph is to know, of which a pass picks one for a processor.
     for name in ("add_to_graph", "add_gradient_functions_to_graph"):
-        setattr(ConcreteFunction, name, lambda self: None)
+        setattr(ConcreteFunction, name, _nothing_to_add)
     # GPflow's tests: what was decorated.
     Decorated.__original_wrapped__ = property(lambda self: self.function)  # type: ignore[attr-defined]
     # TensorFlow Probability: what is not to be followed; checkpoints do not follow its private attributes twice anyway.

@@ -23,7 +23,6 @@ from twofold._formats.reading import spend
 from twofold._front.api import leave, listed, mark, staged, tells, told, untold
 from twofold._front.mixed import computing_in
 from twofold._front.together import making
-from twofold.eager.naming import full_name
 
 from . import call_context, constraints, dtype_policies, initializers, regularizers
 from .autocast import AutoCastVariable
@@ -249,7 +248,8 @@ class Layer(LayerState):
             return
         own["_in_scope"] = True
         try:
-            with tf.name_scope(full_name(self._scope_name)):
+            around = tf.get_current_name_scope()
+            with tf.name_scope(f"{around}/{self._scope_name}" if around else self._scope_name):
                 yield
         finally:
             own["_in_scope"] = False
