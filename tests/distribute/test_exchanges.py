@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from distribute.alike import Twins, strategy_of
 
 import twofold as tf
+from twofold.distribute import _transport
 from twofold.eager.executing import executable, execute
 from twofold.ir import ops
 from twofold.runtime.parts import Begin, End, Segment
@@ -289,3 +291,23 @@ def test_saved_models_keep_the_group(strategy: Any, tmp_path: Path) -> None:
 def test_what_is_refused(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call(tf.constant([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("urgent", [True, False, None])
+def test_who_waits_long_for_others_leaves_them_the_processor(urgent: bool | None,
+                                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others may be compiling on it; but what all exchange moves only while they look."""
+    naps, now = [], [0.0]
+
+    def passes(seconds: float) -> None:
+        now[0] += seconds
+
+    def nap(seconds: float) -> None:
+        naps.append(seconds)
+        passes(seconds)
+
+    monkeypatch.setattr(_transport, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=nap))
+    monkeypatch.setattr(_transport, "give_way", lambda: passes(1e-5))
+    _transport._finish(SimpleNamespace(Test=lambda: now[0] >= 3.0), None if urgent is None else lambda: urgent)
+    assert sum(naps) == pytest.approx(3.0 if urgent is not None else 0.0, abs=0.02)
+    assert len(naps) < 4000 and max(naps, default=0.0) < 0.002

@@ -27,7 +27,8 @@ __all__ = ["PATIENCE", "SMALL", "SOON", "Group", "MpiGroup", "Turns", "alone", "
 SMALL = 1 << 15  # bytes of a pack that each process gets from all others: one exchange is quicker than two
 SOON = 100  # looks, of a microsecond or less each where nobody else wants the processor
 give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))
-PATIENCE = 1e-4  # seconds between looks whether others have come, where the processor has other work
+PATIENCE = 1e-4  # seconds between looks whether others have come, where the processor has other work: at least
+LONG = 0.01  # seconds after which it counts as having some: who has not come by then may be compiling, on it, too
 
 Add = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -66,7 +67,7 @@ class Group:
         """The marks of all processes, of one length, when all have come here.
 
         Args:
-            is_urgent: whether nobody has a better use for the processor than waiting for the others.
+            is_urgent: whether nobody has a better use for the processor than waiting for the others, for a while.
         """
         return [mark]
 
@@ -187,17 +188,21 @@ class Turns:
         return self._number if self._depth else None
 
 
-def _finish(request: Any, is_urgent: Callable[[], bool] = lambda: True) -> None:
+def _finish(request: Any, is_urgent: Callable[[], bool] | None = None) -> None:
     """Waits for others without keeping a processor from those who have work, as MPI's own calls do.
 
     Args:
-        is_urgent: whether it is worth a processor that nobody else wants; else it is looked after now and then, if it
-            is not done soon.
+        is_urgent: whether it is worth a processor that nobody else wants; else, and where it takes long, it is looked
+            after now and then. None where all are there, and what is exchanged only moves while somebody looks.
     """
-    looks = 0
+    looks, began = 0, time.monotonic()
     while not request.Test():
         looks += 1
-        give_way() if looks < SOON or is_urgent() else time.sleep(PATIENCE)
+        waited = time.monotonic() - began
+        if looks < SOON or is_urgent is None or waited < LONG and is_urgent():
+            give_way()
+        else:
+            time.sleep(min(max(PATIENCE, waited / 100), 10 * PATIENCE))
 
 
 def _takes_threads() -> bool:
