@@ -117,6 +117,23 @@ class TypeSpec:
         """The rows of a value, along its first axis."""
         raise TypeError(f"{self.value_type.__name__} values cannot be unbatched.")
 
+    # -- rows one by one, also in traces: see `twofold/_front/mapping.py` -----------------------------------------
+    def _reader(self, value: Any) -> tuple[Any, Callable[[Any], Any]]:
+        """The number of rows of a value, an integer if it is known, and a function that gives the row of a number."""
+        raise TypeError(f"{self.value_type.__name__} values cannot be unbatched.")
+
+    def _as_value(self, value: Any) -> Any:
+        """A value of this spec of what stands for one; anything else as it is."""
+        return value
+
+    def _without_rows(self) -> Any:
+        """A batch of no values of this spec."""
+        raise TypeError(f"{self.value_type.__name__} values cannot be batched.")
+
+    def _with_row(self, rows: Any, row: Any) -> Any:
+        """A batch with one more value of this spec, behind the others."""
+        raise TypeError(f"{self.value_type.__name__} values cannot be batched.")
+
     # -- relations between specs -----------------------------------------------------------------------------
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Whether a value of this spec could be the other value, or one of the other spec."""
@@ -300,7 +317,8 @@ def _compatible(a: Any, b: Any) -> bool:
     if _is_container(a):
         pairs = _pairs(a, b)
         return pairs is not None and all(_compatible(x, y) for x, y in pairs)
-    if hasattr(a, "is_compatible_with") and type(a) is type(b):
+    alike = type(a) is type(b) or isinstance(a, TypeSpec) and isinstance(b, TypeSpec)
+    if alike and hasattr(a, "is_compatible_with"):
         return bool(a.is_compatible_with(b))
     return bool(a == b)
 

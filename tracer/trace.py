@@ -594,7 +594,8 @@ class Trace:
         if home is self:
             symbol = self._bind(self._scalar(element))
         else:
-            self.needed.append(self._scalar(element))
+            with home.active():  # the loop asks for it outside of what is traced here
+                self.needed.append(home._scalar(element))
             symbol = home.clamped[key] if key in home.clamped else home._bind_clamped(element)
         self.bindings[key] = symbol
         return symbol

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
+from twofold._front import mapping as _mapping  # noqa: F401  (what tf.map_fn does with ragged rows)
 from twofold._front.api import public
 from twofold._front.namespace import publish
-from twofold._ragged import mapping as _mapping  # noqa: F401  (what tf.map_fn does with ragged rows)
 from twofold._ragged import reductions as _reductions  # noqa: F401  (what reductions do with ragged tensors)
 from twofold._ragged import shape as _shape  # noqa: F401  (what tf.shape gives for them)
 from twofold._ragged import texts as _texts  # noqa: F401  (what functions of strings do with them)

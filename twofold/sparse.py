@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from twofold._front import mapping as _mapping  # noqa: F401  (what tf.map_fn does with sparse rows)
 from twofold._front.namespace import publish
 from twofold._sparse.crossing import cross, cross_hashed
 from twofold._sparse.functions import (

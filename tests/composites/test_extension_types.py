@@ -254,3 +254,22 @@ def test_datasets_hold_batch_and_take_them_apart():
     assert int(total(batches)) == 10 * 7 + 30 * 9
     with pytest.raises(TypeError, match="Masked values cannot be batched"):
         tf.data.Dataset.from_tensors(masked(1)).batch(2)
+
+
+class Rows(tf.experimental.BatchableExtensionType):
+    x: tf.RaggedTensor
+    y: tf.Tensor
+
+
+@pytest.mark.parametrize("signature", [None, [Rows.Spec(tf.RaggedTensorSpec([None, None, None], tf.int32),
+                                                        tf.TensorSpec([None], tf.int32))]], ids=["unrolled", "loop"])
+def test_map_fn_takes_and_gives_values_of_batchable_types(signature):
+    def run(rows):
+        kept = tf.map_fn(lambda row: Rows(row.x * row.y, row.y), rows)
+        return kept, tf.map_fn(lambda row: tf.reduce_sum(row.x) + row.y, rows, fn_output_signature=tf.int32)
+
+    value = Rows(tf.ragged.constant([[[1], []], [[2, 3]], []]), [4, 5, 6])
+    for function in (run, tf.function(run, input_signature=signature)):
+        kept, sums = function(value)
+        assert kept.x.to_list() == [[[4], []], [[10, 15]], []] and kept.y.numpy().tolist() == [4, 5, 6]
+        assert sums.numpy().tolist() == [5, 10, 6]

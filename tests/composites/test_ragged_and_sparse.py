@@ -134,6 +134,47 @@ def test_map_fn_of_unknown_length_is_a_loop():
     assert total(ragged()).numpy().tolist() == [3.0, 0.0, 12.0]
 
 
+SLICES = tf.SparseTensor([[0, 0, 1], [0, 1, 0], [2, 1, 3]], [1.0, 2.0, 3.0], [3, 2, 4])
+OPEN = [tf.SparseTensorSpec([None, 2, 4]), tf.TensorSpec([None, 4, 2])]
+
+
+@pytest.mark.parametrize("decorate", [lambda f: f, tf.function, lambda f: tf.function(f, input_signature=OPEN)],
+                         ids=["eager", "unrolled", "loop"])
+def test_map_fn_over_sparse_slices_and_its_gradients(decorate):
+    @decorate
+    def run(a, b):
+        with tf.GradientTape() as tape:
+            tape.watch([a, b])
+            y = tf.map_fn(lambda x: tf.sparse.sparse_dense_matmul(x[0], x[1]), (a, b), fn_output_signature=tf.float32)
+            turned, rows = tf.map_fn(lambda x: (tf.sparse.transpose(x[0]) * x[1], tf.boolean_mask(x[1], x[1] > 9.0)),
+                                     (a, b), fn_output_signature=(tf.SparseTensorSpec([4, 2]),
+                                                                  tf.RaggedTensorSpec([None])))
+            loss = tf.reduce_sum(y * y) + tf.reduce_sum(turned.values)
+        return y, turned, rows, tape.gradient(loss, [a, b])
+
+    dense = np.arange(24, dtype=np.float32).reshape(3, 4, 2)
+    full = tf.sparse.to_dense(SLICES).numpy()
+    y, turned, rows, (of_a, of_b) = run(SLICES, tf.constant(dense))
+    np.testing.assert_array_equal(y, full @ dense)
+    np.testing.assert_array_equal(tf.sparse.to_dense(turned), full.transpose(0, 2, 1) * dense)
+    assert rows.to_list() == [list(x[x > 9.0]) for x in dense]
+    of_full = 2 * (full @ dense) @ dense.transpose(0, 2, 1) + dense.transpose(0, 2, 1)
+    np.testing.assert_array_equal(of_a.values, of_full[tuple(SLICES.indices.numpy().T)])
+    np.testing.assert_array_equal(of_b, full.transpose(0, 2, 1) @ (2 * full @ dense) + full.transpose(0, 2, 1))
+    if decorate is not tf.function:  # no slices at all
+        y, turned, rows, _ = run(tf.SparseTensor(SLICES.indices[:0], [], [0, 2, 4]), tf.constant(dense[:0]))
+        assert turned.shape == [0, 4, 2] and rows.to_list() == []
+
+
+@MODES
+def test_vectorized_map_gives_sparse_and_ragged_tensors(decorate):
+    def parts(v):
+        return tf.sparse.from_dense(v), tf.RaggedTensor.from_row_lengths(v, [1, 2])
+    made, rows = decorate(lambda x: tf.vectorized_map(parts, x))(tf.constant([[1, 0, 2], [0, 0, 0], [3, 4, 5]]))
+    assert tf.sparse.to_dense(made).numpy().tolist() == [[1, 0, 2], [0, 0, 0], [3, 4, 5]]
+    assert rows.to_list() == [[[1], [0, 2]], [[0], [0, 0]], [[3], [4, 5]]]
+
+
 def test_saved_models_take_and_give_them(tmp_path):
     class Model(tf.Module):
         @tf.function(input_signature=[tf.RaggedTensorSpec([None, None], tf.float32),

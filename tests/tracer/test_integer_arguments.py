@@ -121,6 +121,19 @@ def test_negative_size_in_a_loop_is_an_error_only_where_it_runs():
         compiled(-1, 2)
 
 
+def test_sizes_out_of_a_vector_from_outside_of_the_loop():
+    def fn(sizes, n):
+        s = 0.0
+        for _ in tf.range(n):
+            s += tf.reduce_sum(tf.ones(sizes))
+        return s, tf.map_fn(lambda k: tf.fill(sizes[1:], k), tf.range(n))
+    compiled = traced(fn, tf.TensorSpec([None], tf.int32), INT)
+    total, filled = compiled([2, 3], 2)
+    assert float(total) == 12.0 and filled.numpy().tolist() == [[0] * 3, [1] * 3]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="a size must not be negative"):
+        compiled([2, -1], 2)
+
+
 def test_negative_size_in_a_branch_is_an_error_only_where_it_runs():
     def fn(k):
         if k > 0:

@@ -12,16 +12,17 @@ import sys
 import types as python_types
 import typing
 from abc import ABCMeta
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from twofold._front.api import public
+from twofold._front.rows import reader_of, stacked, with_row, without_rows
 from twofold._front.tensors import convert_to_tensor
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
 from twofold.ir import nest, ops
 from twofold.ir.spec import TensorSpec
-from twofold.ir.type_spec import CompositeTensor, TypeSpec, register
+from twofold.ir.type_spec import CompositeTensor, TypeSpec, register, with_specs
 
 __all__ = ["BatchableExtensionType", "ExtensionType", "ExtensionTypeBatchEncoder", "ExtensionTypeSpec", "as_dict"]
 
@@ -267,7 +268,8 @@ class ExtensionTypeSpec(TypeSpec):
         return made
 
     def _with_component_specs(self, components: Any) -> ExtensionTypeSpec:
-        made: ExtensionTypeSpec = self._deserialize(_refilled(self._serialize(), iter(components)))
+        specs = [with_specs(c) for c in components]
+        made: ExtensionTypeSpec = self._deserialize(_refilled(self._serialize(), iter(specs)))
         return made
 
     # -- batches, of values of a `BatchableExtensionType` ---------------------------------------------------
@@ -287,8 +289,8 @@ class ExtensionTypeSpec(TypeSpec):
 
     def _stacked(self, values: Sequence[Any]) -> Any:
         encoder = self._encoder
-        parts = [encoder.encode(self, value) for value in values]
-        whole = [_stacked_part(column) for column in zip(*parts, strict=True)]
+        parts = zip(*[encoder.encode(self, value) for value in values], strict=True)
+        whole = [stacked(s, *column) for s, column in zip(encoder.encoding_specs(self), parts, strict=True)]
         return encoder.decode(encoder.batch(self, len(values)), whole)
 
     def _rows(self, value: Any) -> Sequence[Any]:
@@ -296,6 +298,24 @@ class ExtensionTypeSpec(TypeSpec):
         rows = [_rows_of(part) for part in encoder.encode(self, value, 1)]
         inner = encoder.unbatch(self)
         return [encoder.decode(inner, list(row)) for row in zip(*rows, strict=True)]
+
+    def _reader(self, value: Any) -> tuple[Any, Callable[[Any], Any]]:
+        encoder = self._encoder
+        parts = [reader_of(part) for part in encoder.encode(self, value, 1)]
+        inner = encoder.unbatch(self)
+        count = next((count for count, _ in parts if isinstance(count, int)), parts[0][0])
+        return count, lambda n: encoder.decode(inner, [take(n) for _, take in parts])
+
+    def _without_rows(self) -> Any:
+        encoder = self._encoder
+        return encoder.decode(encoder.batch(self, 0), [without_rows(s) for s in encoder.encoding_specs(self)])
+
+    def _with_row(self, rows: Any, row: Any) -> Any:
+        encoder = self._encoder
+        whole = encoder.batch(self, None)
+        parts = zip(encoder.encoding_specs(self), encoder.encode(whole, rows, 1), encoder.encode(self, row),
+                    strict=True)
+        return encoder.decode(whole, [with_row(s, a, b) for s, a, b in parts])
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Cannot mutate attribute `{name}` outside the custom constructor of ExtensionTypeSpec.")
@@ -319,12 +339,6 @@ def _bound(what: str, fields: Sequence[Field], args: tuple[Any, ...], kwargs: di
         raise TypeError(f"{what}: {e}") from None
     bound.apply_defaults()
     return {f.name: bound.arguments[f.name] for f in fields}
-
-
-def _stacked_part(parts: Sequence[Any]) -> Any:
-    if nest.is_composite(parts[0]):
-        return parts[0].__composite_spec__._stacked(parts)
-    return ops.concat(*[ops.expand_dims(p, axis=0) for p in parts], axis=0)
 
 
 def _rows_of(part: Any) -> Sequence[Any]:

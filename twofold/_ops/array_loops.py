@@ -6,10 +6,11 @@ the loops run in Python; inside `tf.function` they are staged by `tracer/array_l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold._front.api import public, tensor
+from twofold._front.tensors import is_tensor
 from twofold._ops.array_creation import constant_of
 from twofold._ops.array_joining import stack, unstack
 from twofold.ir import dtypes as dt
@@ -24,8 +25,25 @@ from twofold.tracer.trace import current
 __all__ = ["map_fn", "vectorized_map", "scan", "foldl", "foldr"]
 
 
+def _refuse(composite: Callable[[Any], bool], *structures: Any) -> None:
+    """Raise where a leaf is a value that is made of tensors: what is registered for its class may answer then.
+
+    Args:
+        composite: which such values; the others are containers of their tensors.
+    """
+    for leaf in nest.flatten(structures, expand_composites=False):
+        if composite(leaf):
+            raise CompositeOperand(leaf)
+
+
+def _is_tensor_of_its_own(value: Any) -> bool:
+    """Whether a value is no container, but a tensor that is kept otherwise: ragged or sparse."""
+    return nest.is_composite(value) and is_tensor(value)
+
+
 def _leaves(op: str, elems: Any) -> list[Any]:
     """The tensors that are sliced."""
+    _refuse(_is_tensor_of_its_own, elems)
     leaves = [tensor(e) for e in nest.flatten(elems)]
     if not leaves:
         raise ValueError(f"{op}: elems must be a Tensor or (possibly nested) sequence of Tensors. Got {elems!r}, which "
@@ -54,7 +72,16 @@ def _stacked(op: str, results: list[Any]) -> Any:
     first = results[0]
     for other in results[1:]:
         nest.assert_same_structure(first, other)
-    return nest.pack(first, [stack(list(leaves)) for leaves in zip(*map(nest.flatten, results), strict=True)])
+    rows = [nest.flatten(result, expand_composites=False) for result in results]
+    return nest.pack(first, [_stacked_leaf(leaves) for leaves in zip(*rows, strict=True)], expand_composites=False)
+
+
+def _stacked_leaf(leaves: Sequence[Any]) -> Any:
+    if not nest.is_composite(leaves[0]):
+        return stack(list(leaves))
+    if is_tensor(leaves[0]):
+        return leaves[0].__composite_spec__._stacked(leaves)
+    return nest.pack(leaves[0], [stack(list(parts)) for parts in zip(*map(nest.flatten, leaves), strict=True)])
 
 
 @public
@@ -65,12 +92,13 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, dtype: Any = None, parallel_ite
 
     Args:
         fn: a function of one slice, a structure like `elems`.
-        elems: a tensor, or a structure of tensors with first axes of one size.
+        elems: a tensor, or a structure of tensors with first axes of one size; ragged and sparse tensors, and values of
+            a `tf.experimental.BatchableExtensionType`, count as tensors whose slices are of the same kind.
         dtype: an older name of `fn_output_signature`.
         parallel_iterations, back_prop, swap_memory, infer_shape: have no effect.
         name: has no effect.
-        fn_output_signature: a dtype, a `tf.TensorSpec` or a structure of them that the results of `fn` must have. It is
-            needed where there are no slices and the result differs in dtype from `elems`.
+        fn_output_signature: a dtype, a `tf.TypeSpec` or a structure of them that the results of `fn` must have. It is
+            needed where results differ in kind from the slices, and where there are no slices and they differ in dtype.
     Returns:
         A structure like the results of `fn`.
     Raises:
@@ -85,9 +113,7 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, dtype: Any = None, parallel_ite
     [4, 6]
     """
     signature = dtype if fn_output_signature is None else fn_output_signature
-    for leaf in nest.flatten([elems, signature], expand_composites=False):
-        if nest.is_composite(leaf):
-            raise CompositeOperand(leaf)
+    _refuse(nest.is_composite, elems, signature)
     if current() is not None:
         return array_loops.staged_map("map_fn", callee(fn), elems, _leaves("map_fn", elems),
                                       lambda value: _as_signed(value, signature))
@@ -124,7 +150,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
     """The results of a function for each slice of tensors along their first axis, stacked.
 
     Args:
-        fn: a function of one slice, a structure like `elems`; its results all have one shape.
+        fn: a function of one slice, a structure like `elems`; its results all have one shape, or are ragged or sparse.
         elems: a tensor, or a structure of tensors with first axes of one size; a first axis of size 1 is repeated.
         fallback_to_while_loop, warn: have no effect.
     Returns:
@@ -137,14 +163,21 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
     >>> tf.vectorized_map(lambda t: tf.reduce_sum(t), tf.ones([3, 4])).numpy().tolist()
     [4.0, 4.0, 4.0]
     """
+    _refuse(_is_tensor_of_its_own, elems)
     leaves = [tensor(e) for e in nest.flatten(elems)]
     if current() is not None:
         leaves = _leaves("vectorized_map", elems)
         count = next((leaf.dims[0] for leaf in leaves if leaf.dims[0] != 1), 1)
-        return array_loops.staged_map("vectorized_map", callee(fn), elems, [_repeated(leaf, count) for leaf in leaves])
+        return array_loops.staged_map("vectorized_map", callee(fn), elems, [_repeated(leaf, count) for leaf in leaves],
+                                      _tensors)
     size = max((leaf.dims[0] for leaf in leaves if leaf.dims), default=1)
     rows, _ = _slices("vectorized_map", nest.pack(elems, [_repeated(leaf, size) for leaf in leaves]))
     return _stacked("vectorized_map", [_apart(nest.map_structure(tensor, fn(row))) for row in rows])
+
+
+def _tensors(value: Any) -> Any:
+    _refuse(_is_tensor_of_its_own, value)
+    return nest.map_structure(tensor, value)
 
 
 def _repeated(x: Any, size: int) -> Any:
@@ -186,6 +219,7 @@ def scan(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, par
     >>> tf.scan(lambda total, t: total + t, tf.constant([1, 2, 3, 4])).numpy().tolist()
     [1, 3, 6, 10]
     """
+    _refuse(_is_tensor_of_its_own, initializer)
     if current() is not None:
         return array_loops.staged_scan("scan", callee(fn), elems, _leaves("scan", elems), initializer, reverse)
     rows, state, taken = _start("scan", elems, initializer, reverse)

@@ -174,7 +174,8 @@ def _distinct(x: Any, axis: Any, out_idx: Any) -> Any:
     if x.shape.rank == 1:
         return tuple(tf.unique_with_counts(x, out_idx))
     along = int(axes[0]) if axes else 0
-    moved = tf.experimental.numpy.moveaxis(x, along, 0)
+    order = list(range(x.shape.rank))
+    moved = tf.transpose(x, [order.pop(along), *order])
     sizes = tf.shape(moved)
     flat = tf.reshape(moved, [sizes[0], tf.reduce_prod(sizes[1:])])  # of no rows, -1 would say nothing
     same = tf.reduce_all(flat[:, None] == flat[None], -1)

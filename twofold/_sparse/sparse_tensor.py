@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import twofold as tf
 from twofold._front.api import public_class, told
+from twofold._front.demands import demand
 from twofold.ir.type_spec import CompositeTensor, TypeSpec, register
 
 __all__ = ["SparseTensor", "SparseTensorSpec", "is_sparse", "linear", "sparse_of"]
@@ -325,14 +326,17 @@ class SparseTensorSpec(TypeSpec):
         return SparseTensorSpec(self._shape[1:], self._dtype)
 
     def _stacked(self, values: Sequence[Any]) -> Any:
-        shapes = np.stack([v.dense_shape.numpy() for v in values])
-        rank = self._shape.rank if self._shape.rank is not None else shapes.shape[1]
-        largest = shapes.max(axis=0) if rank else shapes[0]
-        if any(size is not None and size != most for size, most in zip(self._shape, largest, strict=True)):
-            largest = np.maximum(largest, [0 if s is None else s for s in self._shape])
-        rows = np.repeat(np.arange(len(values)), [v.values.shape[0] for v in values])
-        indices = np.concatenate([rows[:, None], np.concatenate([v.indices.numpy() for v in values])], 1)
-        return SparseTensor(indices, tf.concat([v.values for v in values], 0), [len(values), *largest.tolist()])
+        counts = [tf.shape(v.values)[0] if v.values.shape[0] is None else v.values.shape[0] for v in values]
+        rows = tf.repeat(tf.range(len(values), dtype=tf.int64), tf.stack(counts))
+        indices = tf.concat([rows[:, tf.newaxis], tf.concat([v.indices for v in values], 0)], 1)
+        largest = tf.reduce_max(tf.stack([self._sizes_with(v.dense_shape) for v in values]), 0)
+        made = SparseTensor(indices, tf.concat([v.values for v in values], 0), tf.concat([[len(values)], largest], 0))
+        made.set_shape(tf.TensorShape([len(values)]).concatenate(self._shape))
+        return made
+
+    def _sizes_with(self, sizes: Any) -> Any:
+        """Sizes that are at least those of this spec."""
+        return sizes if self._shape.rank is None else tf.maximum(sizes, [n or 0 for n in self._shape])
 
     def _rows(self, value: Any) -> Sequence[Any]:
         indices, shape = value.indices.numpy(), value.dense_shape.numpy()
@@ -340,6 +344,33 @@ class SparseTensorSpec(TypeSpec):
         places = np.searchsorted(indices[order, 0], np.arange(shape[0] + 1))
         return [SparseTensor(indices[order[a:b], 1:], tf.gather(value.values, order[a:b]), shape[1:])
                 for a, b in zip(places[:-1], places[1:], strict=True)]
+
+    def _reader(self, value: Any) -> tuple[Any, Callable[[Any], Any]]:
+        if value.indices.shape[1] == 1:
+            raise tf.errors.InvalidArgumentError(None, None, "rows of a SparseTensor need a rank above 1")
+        first = value.indices[:, 0]
+        demand(tf.reduce_all(first[1:] >= first[:-1]), "indices are out of order. Many sparse ops require sorted "
+               "indices. Use `tf.sparse.reorder` to create a correctly ordered copy.")
+        splits = tf.searchsorted(first, tf.range(value.dense_shape[0] + 1))
+        count = value.shape[0] if value.shape.rank else None
+
+        def take(n: Any) -> Any:
+            begin, end = splits[n], splits[n + 1]
+            row = SparseTensor(value.indices[begin:end, 1:], value.values[begin:end], value.dense_shape[1:])
+            row.set_shape(value.shape[1:] if value.shape.rank else None)
+            return row
+        return value.dense_shape[0] if count is None else count, take
+
+    def _without_rows(self) -> Any:
+        sizes = [] if self._shape.rank is None else [n or 0 for n in self._shape]
+        return SparseTensor(tf.zeros([0, 1 + len(sizes)], tf.int64), tf.zeros([0], self._dtype), [0, *sizes])
+
+    def _with_row(self, rows: Any, row: Any) -> Any:
+        count = rows.dense_shape[:1]
+        indices = tf.concat([tf.fill([tf.shape(row.indices)[0], 1], count[0]), row.indices], 1)
+        largest = tf.maximum(rows.dense_shape[1:], self._sizes_with(row.dense_shape))
+        return SparseTensor(tf.concat([rows.indices, indices], 0), tf.concat([rows.values, row.values], 0),
+                            tf.concat([count + 1, largest], 0))
 
 
 public_class(SparseTensor)

@@ -14,6 +14,7 @@ from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
 
 from .._front import extension_type as _extension_type
+from .._front import mapping as _mapping  # noqa: F401  (what tf.map_fn does with rows of such values)
 from .._front.api import public
 from .._front.dispatch import (
     dispatch_for_api,

@@ -1,0 +1,136 @@
+"""`tf.map_fn` over rows of values that are made of tensors, or with such values as results.
+
+What rows a value has, and how rows are put together, the specs of the classes say (`ir/type_spec.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import twofold as tf
+from twofold.ir import dtypes as dt
+from twofold.ir import nest
+from twofold.ir.errors import CompositeOperand
+from twofold.ir.spec import spec
+from twofold.ir.type_spec import CompositeTensor, TypeSpec
+from twofold.tracer.autograph import callee
+from twofold.tracer.trace import current
+
+from .dispatch import Holds, implements
+from .rows import of_rows, reader_of, stacked, with_row, without_rows
+
+__all__ = ["map_rows", "vectorized_with_composites"]
+
+_UNROLLED = 32  # rows, up to which a trace has the function once for each
+
+
+@implements(tf.map_fn, {"elems": Holds(CompositeTensor)}, {"fn_output_signature": Holds(TypeSpec)},
+            {"dtype": Holds(TypeSpec)})
+def map_rows(fn: Callable[[Any], Any], elems: Any, dtype: Any = None, parallel_iterations: Any = None,
+             back_prop: bool = True, swap_memory: bool = False, infer_shape: bool = True, name: str | None = None,
+             fn_output_signature: Any = None) -> Any:
+    """The results of a function for each row, stacked; see `tf.map_fn`."""
+    signature = dtype if fn_output_signature is None else fn_output_signature
+    values = [x if nest.is_composite(x) else tf.convert_to_tensor(x)
+              for x in nest.flatten(elems, expand_composites=False)]
+    rows = [reader_of(x) for x in values]
+    sizes: set[Any] = {count for count, _ in rows if isinstance(count, int)}
+    if len(sizes) > 1:
+        raise ValueError(f"map_fn: first axes have different sizes: {sorted(sizes)}")
+    specs = _signature(signature, values, elems)
+    staged = tf.inside_function()
+    function = callee(fn) if staged else fn
+
+    def result(n: Any) -> Any:
+        row = nest.pack(elems, [take(n) for _, take in rows], expand_composites=False)
+        return _as_signed(function(row), specs)
+    if sizes and (not staged or min(sizes) <= _UNROLLED):
+        results = [result(n) for n in range(sizes.pop())]
+        return nest.map_structure(stacked, specs, *results, expand_composites=False) if results else _none(specs)
+    count = tf.cast(sizes.pop() if sizes else rows[0][0], tf.int64)
+    if any(map(nest.is_composite, nest.flatten(specs, expand_composites=False))):
+        return _in_a_loop(result, count, specs)
+    return tf.map_fn(result, tf.range(count), fn_output_signature=nest.map_structure(lambda s: s.dtype, specs))
+
+
+@implements(tf.vectorized_map, {})
+def vectorized_with_composites(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True,
+                               warn: bool = True) -> Any:
+    """The stacked results of a function, of which a traced one has shown that they are composite values."""
+    leaves = nest.flatten(elems, expand_composites=False)
+    for leaf in leaves:
+        if nest.is_composite(leaf):
+            raise CompositeOperand(leaf)
+    rows = [reader_of(tf.convert_to_tensor(leaf)) for leaf in leaves]
+    count = next((size for size, _ in rows if not isinstance(size, int) or size != 1), 1)
+
+    def result(n: Any) -> Any:
+        row = [take(0 if isinstance(size, int) and size == 1 else n) for size, take in rows]
+        return callee(fn)(nest.pack(elems, row))
+    specs = nest.map_structure(lambda v: v.__composite_spec__ if nest.is_composite(v) else v.dtype, _looked_at(result),
+                               expand_composites=False)
+    return map_rows(result, tf.range(count), fn_output_signature=specs)
+
+
+# -- results -------------------------------------------------------------------------------------------------------
+def _signature(signature: Any, values: Sequence[Any], elems: Any) -> Any:
+    """The specs of results: those that were asked for, or like the rows."""
+    if signature is None:
+        return nest.pack(elems, [_row_spec(x) for x in values], expand_composites=False)
+    return nest.map_structure(lambda s: s if isinstance(s, TypeSpec) else tf.TensorSpec(None, s), signature,
+                              expand_composites=False)
+
+
+def _row_spec(value: Any) -> Any:
+    """The spec of results like the rows of a value; their sizes are left open, where classes have them in values."""
+    return value.__composite_spec__._unbatched() if nest.is_composite(value) else tf.TensorSpec(None, value.dtype)
+
+
+def _as_signed(result: Any, signature: Any) -> Any:
+    """A result with tensors for leaves, of the dtypes that were asked for."""
+    nest.assert_same_structure(signature, result, expand_composites=False)
+    return nest.map_structure(_as_leaf, signature, result, expand_composites=False)
+
+
+def _as_leaf(spec: Any, value: Any) -> Any:
+    if not nest.is_composite(spec):
+        return tf.convert_to_tensor(value, spec.dtype)
+    made = spec._as_value(value)
+    if not spec.is_compatible_with(made):
+        raise ValueError(f"Error in map_fn: expected `fn` to return a {spec!r}, but it returned {value!r}.")
+    return made
+
+
+def _none(signature: Any) -> Any:
+    """The result for no rows at all."""
+    return nest.map_structure(without_rows, signature, expand_composites=False)
+
+
+def _in_a_loop(result: Callable[[Any], Any], count: Any, signature: Any) -> Any:
+    """The results of a loop that puts each behind those before it."""
+    signature = nest.map_structure(_with_rank, signature, _looked_at(result), expand_composites=False)
+    specs = nest.flatten(signature, expand_composites=False)
+    start = nest.flatten(_none(signature), expand_composites=False)
+
+    def body(n: Any, *so_far: Any) -> Any:
+        leaves = nest.flatten(result(n), expand_composites=False)
+        return (n + 1, *map(with_row, specs, so_far, leaves))
+    _, *values = tf.while_loop(lambda n, *_: n < count, body, [tf.zeros([], tf.int64), *start],
+                               shape_invariants=[tf.TensorShape([]), *map(of_rows, specs)])
+    return nest.pack(signature, values, expand_composites=False)
+
+
+def _looked_at(result: Callable[[Any], Any]) -> Any:
+    """What a function of the number of a row gives, traced for its form alone."""
+    trace = current()
+    assert trace is not None, "who looks ahead is in a trace"
+    return trace.region("look", [spec((), dt.int64)], result, repeats=True).result
+
+
+def _with_rank(signed: Any, value: Any) -> Any:
+    """A spec whose rank, if it is not known, is that of a value."""
+    if not nest.is_composite(signed):
+        return tf.TensorSpec(value.shape, value.dtype)
+    known = not isinstance(getattr(signed, "shape", None), tf.TensorShape) or signed.shape.rank is not None
+    return signed if known else value.__composite_spec__
