@@ -94,6 +94,18 @@ class Tensor:
         return self._memory.ndim
 
     @property
+    def graph(self) -> Any:
+        """The graph under construction, in which a tensor that has a value is a constant.
+
+        Raises:
+            AttributeError: ops run at once.
+        """
+        trace = tracing()
+        if trace is None:
+            raise AttributeError("Tensor.graph is undefined when eager execution is enabled.")
+        return trace.graph_shown
+
+    @property
     def device(self) -> str:
         """The full name of the device that holds the value."""
         return devices.full_name(_index_of(self))

@@ -222,6 +222,11 @@ class Trace:
         self.relaxed = Relaxed(frozenset(soft)) if soft else None
         self.creation.values, self.creation.allowed = values, may_create
 
+    @property
+    def graph_shown(self) -> Any:
+        """The graph as users see it."""
+        return self.graph
+
     # -- running ----------------------------------------------------------------------------------
     @contextmanager
     def active(self) -> Iterator[Trace]:
@@ -649,7 +654,7 @@ class Trace:
         Raises:
             ValueError: it contradicts it.
         """
-        if not tensor.shape.is_compatible_with(shape):
+        if not tensor.shape.is_compatible_with(shape) or shape.rank not in (None, len(tensor.dims)):
             raise ValueError(f"Tensor's shape {tensor.shape} is not compatible with supplied shape {shape}.")
         for have, want in zip(tensor.dims, shape.dims or (), strict=False):
             if want is not None:

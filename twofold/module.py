@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import keyword
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -41,7 +40,7 @@ class Module(Trackable):
     def __init__(self, name: str | None = None):
         if name is None:
             name = _snake_case(type(self).__name__)
-        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        if not isinstance(name, str) or not name.isidentifier():  # "lambda" is one, as for TensorFlow
             raise ValueError(f"{name!r} is not a valid module name. Module names must be valid Python identifiers "
                              "(e.g. a valid class name).")
         self._name = name

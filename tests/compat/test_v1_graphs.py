@@ -183,6 +183,18 @@ def test_scopes_of_modules_have_numbers():
     assert [tf.Module(name="m").name_scope.name for _ in range(2)] == ["m/", "m/"]
 
 
+def test_tensors_are_equal_where_they_are_the_same_and_know_their_graph():
+    with v1.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [2])
+        assert x == x and x != x + 0.0 and [x] == [x]
+        assert x.graph is tf.constant(1.0).graph is graph
+        x.set_shape([2])
+        with pytest.raises(ValueError, match="not compatible"):
+            v1.placeholder_with_default([1.0], None).set_shape([1, 1])
+    with pytest.raises(AttributeError, match="eager"):
+        tf.constant(1.0).graph  # noqa: B018
+
+
 def test_scopes_that_number_and_share():
     with v1.Graph().as_default():
         def layer():

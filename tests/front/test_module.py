@@ -45,6 +45,7 @@ def test_names():
     assert LazyHTTPModule(name="a").name == "a"
     with pytest.raises(ValueError, match="not a valid module name"):
         tf.Module(name="a b")
+    assert tf.Module(name="lambda").name == "lambda"
 
 
 def test_a_methods_scope_and_scopes_within_scopes():

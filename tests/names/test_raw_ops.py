@@ -124,6 +124,14 @@ def test_axes_of_gradients(s0, s1, r0, r1):  # TensorFlow's results
     assert [r.numpy().tolist() for r in found] == [r0, r1]
 
 
+def test_axes_of_gradients_follow_of_shapes():
+    @tf.function
+    def f(x, y):
+        r0, _ = raw.BroadcastGradientArgs(s0=tf.shape(x), s1=tf.shape(y))
+        return tf.reduce_sum(x * y, axis=r0)
+    assert f(tf.ones([3]), tf.ones([2, 3])).numpy().tolist() == [2.0] * 3
+
+
 def test_gradient_of_gamma_draws():  # TensorFlow's results
     found = raw.RandomGammaGrad(alpha=tf.constant([0.5, 2.0, 30.0]), sample=tf.constant([0.3, 1.5, 25.0]))
     np.testing.assert_allclose(found, [1.009802, 0.936639, 0.9166862], rtol=3e-6)

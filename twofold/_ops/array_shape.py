@@ -236,6 +236,8 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
 
 def _joined_late(x: Any, y: Any) -> Any:
     """The shape that two shapes of known rank broadcast to, of which only running can tell the sizes."""
+    if 0 in (x.dims[0], y.dims[0]):  # that of a scalar, beside which the rank of the other need not be known
+        return x if y.dims[0] == 0 else y
     rank = max(x.dims[0], y.dims[0])
     one = ops.cast(as_scalar(1), dtype=x.dtype)
     x, y = (ops.pad(v, one, paddings=((rank - v.dims[0], 0),)) for v in (x, y))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
@@ -46,6 +47,14 @@ def space_to_batch(input: Any, paddings: Any, block_size: int) -> Any:
 def broadcast_gradient_args(s0: Any, s1: Any) -> Any:
     """The axes over which gradients of two operands that are broadcast are summed."""
     shapes = [tf.convert_to_tensor(s) for s in (s0, s1)]
+    values = [tf.get_static_value(s) for s in shapes]
+    if any(value is None for value in values):
+        return _axes_of_gradients(shapes)
+    with tf.init_scope():  # so that they are known as axes
+        return _axes_of_gradients([tf.constant(value) for value in values])
+
+
+def _axes_of_gradients(shapes: Sequence[Any]) -> tuple[Any, ...]:
     rank = tf.maximum(tf.size(shapes[0]), tf.size(shapes[1]))
     one, other = (tf.pad(s, [[rank - tf.size(s), 0]], constant_values=1) for s in shapes)
     lacking = [tf.range(rank) < rank - tf.size(s) for s in shapes]

@@ -102,9 +102,10 @@ def _shape_of(value: Any) -> Any:
     """A vector of sizes as a shape, of which it knows what is known of the vector."""
     known = tf.get_static_value(value)
     if known is not None:
-        return tf.TensorShape([None if size == -1 else size for size in known.tolist()])
+        return tf.TensorShape([None if size < 0 else size for size in known.tolist()])
     sizes = [tf.get_static_value(value[i]) for i in range(value.shape[0])] if value.shape[0] is not None else None
-    return tf.TensorShape(None if sizes is None else [None if size in (None, -1) else int(size) for size in sizes])
+    return tf.TensorShape(
+        None if sizes is None else [None if size is None or size < 0 else int(size) for size in sizes])
 
 
 # -- TensorFlow Probability, and GPflow and Sonnet by way of it ---------------------------------------------------
@@ -375,7 +376,9 @@ class _OlderOptimizers(ModuleType):
 def older_keras(fullname: str) -> ModuleType | None:
     """The module of a name of `tf_keras`, which is twofold's Keras; None if there is none.
 
-    TensorFlow Probability, and with it GPflow, asks for the package whether or not it uses a layer.
+    TensorFlow Probability, and with it GPflow, asks for the package whether or not it uses a layer. It is ours where
+    the package is installed, too: that is written on dozens of TensorFlow's private modules, and what the libraries need
+    beside layers are names that Keras 2 and 3 share.
     """
     path = fullname.partition(".")[2]
     if path in ("", "api", "api._v1", "api._v1.keras", "__internal__", "api._v1.keras.__internal__",
@@ -443,6 +446,8 @@ def add_methods() -> None:
         setattr(ConcreteFunction, name, _nothing_to_add)
     # GPflow's tests: what was decorated.
     Decorated.__original_wrapped__ = property(lambda self: self.function)  # type: ignore[attr-defined]
+    # TensorFlow Probability: its operator with a sum of its own.
+    tf.linalg.LinearOperatorLowerTriangular._get_diag = lambda self: self.diag_part()  # type: ignore[attr-defined]
     # TensorFlow Probability: what is not to be followed; checkpoints do not follow its private attributes twice anyway.
     tf.Module._no_dependency = lambda self, value: value  # type: ignore[attr-defined]
     tf.Tensor.__nonzero__ = tf.Tensor.__bool__  # type: ignore[attr-defined]  # TensorFlow Probability: an old name

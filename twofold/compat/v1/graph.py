@@ -351,6 +351,11 @@ class _GraphTrace(Trace):
         self.fed.add(value)
         return self._named(value, f"{name}:0")
 
+    @property
+    def graph_shown(self) -> Graph:
+        """The graph as users see it."""
+        return self.owner
+
     def veil(self, rank: int) -> list[Any]:
         """New sizes that nobody sees: tensors that have one have an unknown shape."""
         sizes = [self.fresh("p") for _ in range(rank)]

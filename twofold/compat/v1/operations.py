@@ -101,6 +101,14 @@ class GraphTensor(SymbolicTensor):
         """The operation that computes it."""
         return operation_of(self)
 
+    def __eq__(self, other: object) -> Any:
+        """Whether it is the same tensor, as TensorFlow has it for tensors of graphs; `tf.equal` compares elements."""
+        return self is other
+
+    def __ne__(self, other: object) -> Any:
+        """Whether it is another tensor."""
+        return self is not other
+
     __hash__ = object.__hash__  # what is fed is a dict by tensors
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
