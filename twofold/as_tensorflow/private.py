@@ -377,8 +377,8 @@ def older_keras(fullname: str) -> ModuleType | None:
     """The module of a name of `tf_keras`, which is twofold's Keras; None if there is none.
 
     TensorFlow Probability, and with it GPflow, asks for the package whether or not it uses a layer. It is ours where
-    the package is installed, too: that is written on dozens of TensorFlow's private modules, and what the libraries need
-    beside layers are names that Keras 2 and 3 share.
+    the package is installed, too: that is written on dozens of TensorFlow's private modules, and what the libraries
+    need beside layers are names that Keras 2 and 3 share.
     """
     path = fullname.partition(".")[2]
     if path in ("", "api", "api._v1", "api._v1.keras", "__internal__", "api._v1.keras.__internal__",
