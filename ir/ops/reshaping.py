@@ -28,15 +28,16 @@ def _text(dims: Sequence[DimLike]) -> str:
     return f"[{','.join(map(str, dims))}]"
 
 
-def _checked_size(op: Op, operands: Sequence[Spec], size: DimLike, shape: Shape) -> DimLike:
+def _checked_size(op: Op, operands: Sequence[Spec], place: int, shape: Shape) -> DimLike:
+    size = shape[place]
     if isinstance(size, int) and size < -1:
-        raise rules.fail(op, operands, f"size {size} in shape {_text(shape)} is negative; only -1 stands for a size to "
-                         "be found.", InvalidArgumentError)
+        raise rules.fail(op, operands, f"Size {place} must be non-negative, not {size}, in shape {_text(shape)}; only "
+                         "-1 stands for a size to be found.", InvalidArgumentError)
     return size
 
 
 def _reshape_infer(op: Op, x: Spec, *, shape: Shape) -> Spec:
-    sizes = [_checked_size(op, (x,), s, shape) for s in shape]
+    sizes = [_checked_size(op, (x,), n, shape) for n in range(len(shape))]
     unknown = [i for i, s in enumerate(sizes) if type(s) is int and s == -1]
     have, count = dm.numel(x.dims), dm.numel(s for i, s in enumerate(sizes) if i not in unknown)
     if len(unknown) > 1:
@@ -48,8 +49,9 @@ def _reshape_infer(op: Op, x: Spec, *, shape: Shape) -> Spec:
         sizes[unknown[0]] = have // count
         count = count * sizes[unknown[0]]
     if not dm.require_eq(have, count):
-        raise rules.fail(op, (x,), f"the tensor has {have} elements; shape {_text(shape)} needs "
-                         f"{'a multiple of ' if unknown else ''}{dm.numel(s for s in shape if s != -1)}.")
+        wanted = f"{'a multiple of ' if unknown else ''}{dm.numel(s for s in shape if s != -1)}"
+        raise rules.fail(op, (x,), f"Input to reshape is a tensor with {have} values, but the requested shape has "
+                         f"{wanted}: {_text(shape)}.")
     return spec(tuple(sizes), x.dtype)
 
 

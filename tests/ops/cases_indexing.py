@@ -166,7 +166,7 @@ ERRORS = [
     Bad("index: negative", lambda: tf.ones([3])[-4], INVALID, "slice index -4 of dimension 0 out of bounds"),
     Bad("index: many", lambda: tf.ones([3])[0, 0], INVALID, "input has only 1 dims"),
     Bad("index: step", lambda: tf.ones([3])[::0], INVALID, r"strides\[0\] must be non-zero"),
-    Bad("index: list", lambda: tf.ones([3])[[0, 1]], TypeError, "Only integers, slices"),
+    Bad("index: list", lambda: tf.ones([3])[[[0, 1]]], TypeError, "Only integers, slices"),
     Bad("index: float", lambda: tf.ones([3])[1.0], TypeError, "Only integers, slices"),
     Bad("index: vector", lambda: tf.ones([3])[tf.constant([0])], TypeError, "Only integers, slices"),
     Bad("index: ellipses", lambda: tf.ones([3])[..., ...], ValueError, "Multiple ellipses"),

@@ -106,7 +106,8 @@ CASES = [
 ]
 
 ERRORS = [
-    Bad("reshape: size", lambda: tf.reshape(tf.ones([2, 3]), [4]), INVALID, "reshape: the tensor has 6 elements"),
+    Bad("reshape: size", lambda: tf.reshape(tf.ones([2, 3]), [4]), INVALID, "a tensor with 6 values, but"),
+    Bad("reshape: negative", lambda: tf.reshape(tf.ones([2, 3]), [6, -2]), INVALID, "Size 1 must be non-negative, not"),
     Bad("reshape: divide", lambda: tf.reshape(tf.ones([2, 3]), [4, -1]), INVALID, "multiple of 4"),
     Bad("reshape: two", lambda: tf.reshape(tf.ones([2, 3]), [-1, -1]), INVALID, "more than one size"),
     Bad("reshape: open", lambda: tf.reshape(tf.ones([0, 3]), [0, -1]), INVALID, "cannot be found"),
