@@ -228,6 +228,29 @@ def test_scopes_that_number_and_share():
             assert session.run([w[0, 0], loss, local]) == [3.0, 18.0, 5]
 
 
+def test_templates_share_their_variables():
+    def scaled(x, name):
+        w = v1.get_variable(name, [], initializer=v1.ones_initializer())
+        return x * w
+
+    with v1.Session() as session:
+        first = v1.make_template("scaled", scaled, create_scope_now_=True, name="w")
+        second, fixed = (v1.make_template("scaled", scaled, name="w", unique_name_=name) for name in (None, "fixed"))
+        with v1.variable_scope("within"):
+            a, b, c, d = first(2.0), first(3.0), second(4.0), fixed(5.0)
+        assert [v.name for v in v1.global_variables()] == ["scaled/w:0", "within/scaled/w:0", "within/fixed/w:0"]
+        session.run(v1.global_variables_initializer())
+        session.run(first.trainable_variables[0].assign(10.0))
+        assert session.run([a, b, c, d]) == [20.0, 30.0, 4.0, 5.0]
+        assert (first.name, fixed.name, second.variable_scope.name) == ("scaled", "scaled", "within/scaled")
+        dense = v1.layers.Dense(2, name="other", _scope="held")
+        dense(tf.ones([1, 3]))
+        assert dense.scope_name == "held"
+    again = v1.make_template("again", scaled, name="w")
+    once = tf.function(again)
+    assert float(once(2.0)) == float(again(2.0)) == 2.0 and len(again.variables) == 1
+
+
 def test_variables_of_sessions():
     with v1.Session() as session:
         v = v1.Variable([1.0, 2.0], name="v", collections=[v1.GraphKeys.GLOBAL_VARIABLES, "mine"])

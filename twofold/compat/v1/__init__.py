@@ -58,6 +58,7 @@ from .older import resolve as _resolve
 from .operations import Operation
 from .session import InteractiveSession, Session, get_default_session
 from .settings import ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions
+from .template import make_template
 from .variables import (
     AUTO_REUSE,
     Variable,
@@ -96,7 +97,7 @@ __all__ = [
     "glorot_normal_initializer", "glorot_uniform_initializer", "gradients", "group", "identity",
     "initialize_all_variables", "initialize_local_variables", "initialize_variables", "initializers",
     "is_variable_initialized", "layers", "local_variables", "local_variables_initializer", "log", "losses",
-    "model_variables", "moving_average_variables", "name_scope", "no_op", "ones_initializer",
+    "make_template", "model_variables", "moving_average_variables", "name_scope", "no_op", "ones_initializer",
     "orthogonal_initializer", "placeholder", "placeholder_with_default", "print", "py_func", "random_normal",
     "random_normal_initializer", "random_uniform", "random_uniform_initializer", "report_uninitialized_variables",
     "reset_default_graph", "tables_initializer", "train", "trainable_variables", "truncated_normal",

@@ -42,14 +42,16 @@ class Layer(_keras.Layer):
         trainable: whether the weights are.
         name: of the scope of the weights; by default that of the class in lower case, with a number where it is taken.
         dtype: of the weights.
-        kwargs: those of Keras's layer, and `_reuse`: whether weights are found rather than made.
+        kwargs: those of Keras's layer, and `_reuse`: whether weights are found rather than made, and `_scope`: that of
+            the weights, where it is not the name.
     """
 
     _kind = "layer"
 
     def __init__(self, *args: Any, **kwargs: Any):
         self.__dict__["_reuse"] = kwargs.pop("_reuse", None)
-        self.__dict__["_given_name"] = kwargs.get("name")
+        scope = kwargs.pop("_scope", None)
+        self.__dict__["_given_name"] = kwargs.get("name") if scope is None else scope
         super().__init__(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -24,7 +24,7 @@ __all__ = [
     "get_variable", "get_variable_scope", "global_variables", "global_variables_initializer",
     "initialize_all_variables", "is_variable_initialized", "local_variables", "local_variables_initializer",
     "model_variables", "moving_average_variables", "report_uninitialized_variables", "trainable_variables",
-    "variable_scope", "variables_initializer",
+    "variable_names", "variable_scope", "variables_initializer",
 ]
 
 AUTO_REUSE = "auto"  # makes a variable where there is none of its name
@@ -151,6 +151,11 @@ def _names() -> _Names:
         graph.names = _Names()
     names: _Names = graph.names
     return names
+
+
+def variable_names() -> dict[str, Any]:
+    """The variables by the names that `get_variable` knows here."""
+    return _names().variables
 
 
 @public
