@@ -132,6 +132,40 @@ def test_control_flow_and_conditions():
         assert session.run([total, sign], {n: 2}) == [1, -2]
 
 
+def test_custom_getters_stand_in_the_place_of_get_variable():
+    """What TensorFlow 2.21 gives for the same calls."""
+    calls = []
+
+    def halves(getter, name, *args, **kwargs):
+        calls.append((name, kwargs["reuse"]))
+        return getter(name, *args, **kwargs) / 2
+
+    def untrained(getter, *args, **kwargs):
+        return getter(*args, **{**kwargs, "trainable": False})
+
+    def renamed(getter, *args, **kwargs):
+        return getter(*args, **{**kwargs, "name": kwargs["name"] + "_x"})
+
+    one = v1.ones_initializer()
+    with v1.Graph().as_default():
+        with v1.variable_scope("a", custom_getter=halves) as scope:
+            w = v1.get_variable("w", [2], initializer=one)
+            with v1.variable_scope("b", custom_getter=untrained):
+                u = v1.get_variable("u", [1], initializer=one)
+            x = v1.get_variable("x", [1], initializer=one, custom_getter=renamed)
+        with v1.variable_scope(scope, reuse=True):
+            again = v1.get_variable("w", [2])
+        template = v1.make_template("t", lambda: v1.get_variable("q", [1], initializer=one), custom_getter_=untrained)
+        assert template() is template() is template.variables[0] and not template.trainable_variables
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            values = [v.tolist() for v in session.run([w, u, x, again])]
+        assert values == [[0.5, 0.5], [0.5], [1.0], [0.5, 0.5]]
+        assert [v.name for v in v1.global_variables()] == ["a/w:0", "a/b/u:0", "a/x_x:0", "t/q:0"]
+        assert [v.name for v in v1.trainable_variables()] == ["a/w:0", "a/x_x:0"]
+    assert calls == [("a/w", False), ("a/b/u", False), ("a/w", True)]
+
+
 def test_variable_scopes():
     with v1.Graph().as_default():
         with v1.variable_scope("a"):

@@ -16,8 +16,8 @@ __all__ = ["Template", "make_template"]
 class Template:
     """A function whose variables, which it gets by `get_variable`, are the same in each call."""
 
-    def __init__(self, name: str, function: Callable[..., Any], unique_name: str | None) -> None:
-        self._default, self._function, self._unique = name, function, unique_name
+    def __init__(self, name: str, function: Callable[..., Any], unique_name: str | None, custom_getter: Any) -> None:
+        self._default, self._function, self._unique, self._getter = name, function, unique_name, custom_getter
         self._scope: VariableScope | None = None
         self._store: dict[str, Any] = {}
         self._called = False
@@ -25,7 +25,7 @@ class Template:
     def open(self) -> VariableScope:
         """The scope of its variables, which is made where there is none yet."""
         if self._scope is None:
-            with variable_scope(self._unique, default_name=self._default) as scope:
+            with variable_scope(self._unique, default_name=self._default, custom_getter=self._getter) as scope:
                 self._scope, self._store = scope, variable_names()
         return self._scope
 
@@ -67,7 +67,7 @@ def make_template(name_: str, func_: Callable[..., Any], create_scope_now_: bool
         func_: the function.
         create_scope_now_: whether the scope is that of this place, and not of the first call's.
         unique_name_: a scope that gets no number.
-        custom_getter_: accepted, without effect.
+        custom_getter_: see `variable_scope`.
         kwargs: arguments of the function in each call.
     Returns:
         The function, with `variables` and `trainable_variables`.
@@ -78,7 +78,8 @@ def make_template(name_: str, func_: Callable[..., Any], create_scope_now_: bool
     >>> float(scaled(2.0) + scaled(3.0)), [v.name for v in scaled.variables]
     (5.0, ['scaled/w:0'])
     """
-    template = Template(name_, functools.partial(func_, **kwargs) if kwargs else func_, unique_name_)
+    template = Template(name_, functools.partial(func_, **kwargs) if kwargs else func_, unique_name_,
+                        custom_getter_)
     if create_scope_now_:
         template.open()
     return template

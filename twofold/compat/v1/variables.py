@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import twofold as tf
@@ -90,15 +91,16 @@ class VariableScope:
         initializer: what makes the values of variables that give none.
         regularizer: what gives a loss for variables that have no regularizer of their own.
         dtype: of variables that give none.
+        custom_getter: what is called in the place of `get_variable`, with that as its first argument.
         caching_device: where values would be kept that were read; it has no effect.
     """
 
     caching_device: Any = None
 
     def __init__(self, name: str, reuse: Any = False, initializer: Any = None, regularizer: Any = None,
-                 dtype: Any = None) -> None:
+                 dtype: Any = None, custom_getter: Any = None) -> None:
         self.name, self.reuse, self.initializer = name, reuse, initializer
-        self.regularizer, self.dtype = regularizer, dtype
+        self.regularizer, self.dtype, self.custom_getter = regularizer, dtype, custom_getter
 
     @property
     def original_name_scope(self) -> str:
@@ -116,6 +118,10 @@ class VariableScope:
     def set_regularizer(self, regularizer: Any) -> None:
         """What gives a loss for variables without a regularizer of their own from now on."""
         self.regularizer = regularizer
+
+    def set_custom_getter(self, custom_getter: Any) -> None:
+        """What is called in the place of `get_variable` from now on."""
+        self.custom_getter = custom_getter
 
     def set_caching_device(self, caching_device: Any) -> None:
         """Note where values would be kept that were read; it has no effect."""
@@ -178,8 +184,9 @@ def variable_scope(name_or_scope: Any, default_name: str | None = None, values: 
         regularizer: for variables that give none.
         reuse: True to find variables rather than make them, AUTO_REUSE for either; by default as around it.
         dtype: of variables that give none.
-        values, caching_device, partitioner, custom_getter, use_resource, constraint, auxiliary_name_scope: accepted,
-            without effect.
+        custom_getter: called in the place of `get_variable`, as `custom_getter(getter, name=name, shape=shape, ...)`
+            with the whole name; `getter` is `get_variable`, or the custom getter around this block.
+        values, caching_device, partitioner, use_resource, constraint, auxiliary_name_scope: accepted, without effect.
     Raises:
         ValueError: there is no name.
 
@@ -197,7 +204,8 @@ def variable_scope(name_or_scope: Any, default_name: str | None = None, values: 
         part = str(name_or_scope) if name_or_scope is not None else _free(names, around.name, str(default_name))
         name, base = f"{around.name}/{part}" if around.name else part, around
     made = VariableScope(name, reuse or base.reuse or around.reuse, initializer or base.initializer,
-                         regularizer or base.regularizer, dtype or base.dtype)
+                         regularizer or base.regularizer, dtype or base.dtype,
+                         _within(custom_getter, base.custom_getter))
     names.opened[name] = names.opened.get(name, 0) + 1
     token = _scope.set(made)
     try:
@@ -207,6 +215,16 @@ def variable_scope(name_or_scope: Any, default_name: str | None = None, values: 
         _scope.reset(token)
         for inner in [n for n in names.opened if n.startswith(f"{name}/")]:
             del names.opened[inner]  # when the scope is entered again, the names in it are, too
+
+
+def _within(getter: Any, around: Any) -> Any:
+    """A custom getter whose `getter` is the one around it."""
+    if getter is None or around is None:
+        return getter or around
+
+    def both(true_getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return getter(functools.partial(around, true_getter), *args, **kwargs)
+    return both
 
 
 def _free(names: _Names, around: str, name: str) -> str:
@@ -237,8 +255,8 @@ def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: A
         collections: names of collections; with GraphKeys.LOCAL_VARIABLES among them it is a local variable.
         constraint: a function of the value, which optimizers apply after an update.
         validate_shape: whether the shape is fixed by the initial value.
-        caching_device, partitioner, use_resource, custom_getter, synchronization, aggregation: accepted, without
-            effect.
+        custom_getter: see `variable_scope`; it takes the place of the scope's.
+        caching_device, partitioner, use_resource, synchronization, aggregation: accepted, without effect.
     Raises:
         ValueError: it exists already, or does not exist, against what the scope says; it exists with another shape or
             dtype; or there is no shape.
@@ -249,26 +267,43 @@ def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: A
     >>> w.name
     'layer/w:0'
     """
-    scope, graph, store = get_variable_scope(), current_graph(), _names().variables
+    scope = get_variable_scope()
     full = f"{scope.name}/{name}" if scope.name else name
-    if full in store and scope.reuse:
-        return _shared(full, store[full], shape, dtype)
-    if full in store and graph is not None:
-        raise ValueError(f"Variable {full} already exists, disallowed. Did you mean to set reuse=True or "
+    initializer = scope.initializer if initializer is None else initializer
+    regularizer = scope.regularizer if regularizer is None else regularizer
+    getter, wanted = custom_getter or scope.custom_getter, dtype or scope.dtype
+    if getter is None:
+        return _made_or_shared(full, shape, wanted, initializer, regularizer, scope.reuse, trainable, collections,
+                               validate_shape=validate_shape, constraint=constraint)
+    return getter(_made_or_shared, name=full, shape=shape, dtype=wanted or dt.float32, initializer=initializer,
+                  regularizer=regularizer, reuse=scope.reuse, trainable=trainable, collections=collections,
+                  caching_device=caching_device, partitioner=partitioner, validate_shape=validate_shape,
+                  use_resource=use_resource, constraint=constraint, synchronization=synchronization,
+                  aggregation=aggregation)
+
+
+def _made_or_shared(name: str, shape: Any = None, dtype: Any = None, initializer: Any = None, regularizer: Any = None,
+                    reuse: Any = None, trainable: bool | None = None, collections: Any = None,
+                    caching_device: Any = None, partitioner: Any = None, validate_shape: bool = True,
+                    use_resource: Any = None, constraint: Any = None, synchronization: Any = None,
+                    aggregation: Any = None) -> Any:
+    """`get_variable` of a whole name; what custom getters get for a getter."""
+    graph, store = current_graph(), _names().variables
+    if name in store and reuse:
+        return _shared(name, store[name], shape, dtype)
+    if name in store and graph is not None:
+        raise ValueError(f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or "
                          "reuse=tf.AUTO_REUSE in VarScope?")
-    if scope.reuse is True:
-        raise ValueError(f"Variable {full} does not exist, or was not created with tf.get_variable(). Did you mean to "
+    if reuse is True:
+        raise ValueError(f"Variable {name} does not exist, or was not created with tf.get_variable(). Did you mean to "
                          "set reuse=tf.AUTO_REUSE in VarScope?")
-    chosen = scope.regularizer if regularizer is None else regularizer
-    if chosen is not None and not callable(chosen):
-        raise TypeError(f"get_variable: regularizer must be a function of the variable; got {describe(chosen)}.")
-    wanted = dtype or scope.dtype
-    value = _initial(full, shape, dt.as_dtype(wanted or dt.float32),
-                     scope.initializer if initializer is None else initializer)
+    if regularizer is not None and not callable(regularizer):
+        raise TypeError(f"get_variable: regularizer must be a function of the variable; got {describe(regularizer)}.")
+    value = _initial(name, shape, dt.as_dtype(dtype or dt.float32), initializer)
     with tf.name_scope(""):
-        made = Variable(value, trainable, collections, validate_shape, name=full, dtype=wanted, constraint=constraint)
-    store[full] = made
-    _regularise(made, chosen, full)
+        made = Variable(value, trainable, collections, validate_shape, name=name, dtype=dtype, constraint=constraint)
+    store[name] = made
+    _regularise(made, regularizer, name)
     return made
 
 
