@@ -16,8 +16,6 @@ import numpy as np
 
 import twofold as tf
 from twofold._front.api import public
-from twofold.compat.v1.current import default_session
-from twofold.compat.v1.graph import current_graph
 from twofold.ir import nest
 
 __all__ = ["Benchmark", "TestCase", "benchmark_config", "compute_gradient", "main"]
@@ -32,15 +30,20 @@ def _array(value: Any) -> Any:
         return value.to_list()
     if isinstance(value, (tf.SparseTensor, tf.IndexedSlices)):
         return [_array(leaf) for leaf in nest.flatten(value)]
-    if isinstance(value, (tf.Tensor, tf.Variable)) and current_graph() is not None:
+    if isinstance(value, (tf.Tensor, tf.Variable)) and _in_a_graph():
         value = _session().run(value)
     return np.asarray(value)
+
+
+def _in_a_graph() -> bool:
+    """Whether ops go to a graph of TensorFlow 1, outside of functions."""
+    return not tf.compat.v1.executing_eagerly_outside_functions()
 
 
 def _session() -> Any:
     """The session of `evaluate` in a graph: the one that is open, or one of its own, since variables have their values
     in themselves."""
-    return default_session.get() or tf.compat.v1.Session()
+    return tf.compat.v1.get_default_session() or tf.compat.v1.Session()
 
 
 class TestCase(unittest.TestCase):
@@ -77,7 +80,7 @@ class TestCase(unittest.TestCase):
 
     def evaluate(self, tensors: Any) -> Any:
         """The values of a structure of tensors as NumPy arrays; in a graph, those that a session gives for it."""
-        if current_graph() is not None:
+        if _in_a_graph():
             return _session().run(tensors)
         return nest.map_structure(lambda t: t.numpy() if hasattr(t, "numpy") else t, tensors, expand_composites=False)
 
@@ -102,7 +105,7 @@ class TestCase(unittest.TestCase):
         ...     print(session.run(tf.constant(1.0) + 2.0))
         3.0
         """
-        if current_graph() is None:
+        if not _in_a_graph():
             yield SimpleNamespace(run=self.evaluate)
             return
         with tf.compat.v1.Session(graph=graph) as session:

@@ -256,7 +256,7 @@ def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: A
         constraint: a function of the value, which optimizers apply after an update.
         validate_shape: whether the shape is fixed by the initial value.
         custom_getter: see `variable_scope`; it takes the place of the scope's.
-        caching_device, partitioner, use_resource, synchronization, aggregation: accepted, without effect.
+        caching_device, partitioner, use_resource, synchronization, aggregation: handed to custom getters alone.
     Raises:
         ValueError: it exists already, or does not exist, against what the scope says; it exists with another shape or
             dtype; or there is no shape.
