@@ -16,6 +16,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._front.api import public
+from twofold.eager import sessions
 from twofold.ir import nest
 
 __all__ = ["Benchmark", "TestCase", "benchmark_config", "compute_gradient", "main"]
@@ -30,20 +31,14 @@ def _array(value: Any) -> Any:
         return value.to_list()
     if isinstance(value, (tf.SparseTensor, tf.IndexedSlices)):
         return [_array(leaf) for leaf in nest.flatten(value)]
-    if isinstance(value, (tf.Tensor, tf.Variable)) and _in_a_graph():
-        value = _session().run(value)
+    if isinstance(value, (tf.Tensor, tf.Variable)) and (session := _session()) is not None:
+        value = session.run(value)
     return np.asarray(value)
 
 
-def _in_a_graph() -> bool:
-    """Whether ops go to a graph of TensorFlow 1, outside of functions."""
-    return not tf.compat.v1.executing_eagerly_outside_functions()
-
-
 def _session() -> Any:
-    """The session of `evaluate` in a graph: the one that is open, or one of its own, since variables have their values
-    in themselves."""
-    return tf.compat.v1.get_default_session() or tf.compat.v1.Session()
+    """The session that `evaluate` runs the current graph of TensorFlow 1 in; None where ops run at once."""
+    return sessions.front[0].session_here() if sessions.front else None
 
 
 class TestCase(unittest.TestCase):
@@ -80,8 +75,8 @@ class TestCase(unittest.TestCase):
 
     def evaluate(self, tensors: Any) -> Any:
         """The values of a structure of tensors as NumPy arrays; in a graph, those that a session gives for it."""
-        if _in_a_graph():
-            return _session().run(tensors)
+        if (session := _session()) is not None:
+            return session.run(tensors)
         return nest.map_structure(lambda t: t.numpy() if hasattr(t, "numpy") else t, tensors, expand_composites=False)
 
     def get_temp_dir(self) -> str:
@@ -105,10 +100,10 @@ class TestCase(unittest.TestCase):
         ...     print(session.run(tf.constant(1.0) + 2.0))
         3.0
         """
-        if not _in_a_graph():
+        if _session() is None:
             yield SimpleNamespace(run=self.evaluate)
             return
-        with tf.compat.v1.Session(graph=graph) as session:
+        with sessions.front[0].new_session(graph) as session:
             yield session
 
     cached_session = test_session = session

@@ -15,7 +15,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir.spec import TensorShape
 
 from . import keys, mode
-from .current import session_or_default
+from .current import default_session, session_or_default
 from .graph import current_graph
 from .keys import GraphKeys
 from .operations import Operation
@@ -518,6 +518,17 @@ class _Front:
             start = _first_value(graph, variable)
             graph.initial[id(variable)] = start
             return start
+
+    @staticmethod
+    def new_session(graph: Any) -> Any:
+        """A session for a graph, or for the current one."""
+        from .session import Session
+        return Session(graph=graph)
+
+    def session_here(self) -> Any:
+        """What runs the current graph: the session that is open, or one of its own, since variables have their values
+        in themselves; None where ops run at once."""
+        return None if current_graph() is None else default_session.get() or self.new_session(None)
 
     @staticmethod
     def value_in(variable: Any, session: Any) -> Any:
