@@ -447,7 +447,7 @@ def add_methods() -> None:
     # GPflow's tests: what was decorated.
     Decorated.__original_wrapped__ = property(lambda self: self.function)  # type: ignore[attr-defined]
     # TensorFlow Probability: its operator with a sum of its own.
-    tf.linalg.LinearOperatorLowerTriangular._get_diag = lambda self: self.diag_part()  # type: ignore[attr-defined]
+    tf.linalg.LinearOperatorLowerTriangular._get_diag = lambda self: self.diag_part()
     # TensorFlow Probability: what is not to be followed; checkpoints do not follow its private attributes twice anyway.
     tf.Module._no_dependency = lambda self, value: value  # type: ignore[attr-defined]
     tf.Tensor.__nonzero__ = tf.Tensor.__bool__  # type: ignore[attr-defined]  # TensorFlow Probability: an old name
