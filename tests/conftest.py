@@ -50,23 +50,27 @@ def pytest_collection() -> Generator[None, Any, Any]:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """What collecting made stays to the end: garbage is looked for among what tests make, not among all that again."""
-    gc.collect()
+    """What collecting made stays to the end: garbage is looked for among what tests make, not among all that again, and
+    among that not even once."""
     gc.freeze()
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Processes of pytest-xdist tell the one that started them how a test went; of setting up
-    and tearing down only what went wrong, since telling all takes as long as running a small test."""
+    """Processes of pytest-xdist tell the one that started them how a test went, once: of setting up and tearing down
+    only what went wrong, and not that it begins and ends, since telling all takes as long as running a small test."""
     if not hasattr(item.config, "workerinput"):
         return None
-    hook = item.ihook
-    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for report in runtestprotocol(item, log=False, nextitem=nextitem):
         if report.when == "call" or not report.passed:
-            hook.pytest_runtest_logreport(report=report)
-    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+            item.ihook.pytest_runtest_logreport(report=report)
     return True
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logreport(report: Any) -> None:
+    """The process that is told ends the line of dots, which is done where a test ends."""
+    if hasattr(report, "node"):
+        report.node.config.hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -94,16 +98,19 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture(autouse=True)
-def _what_lasts_for_a_program_ends_with_its_test() -> Iterator[None]:
-    """A call for eager execution, which refuses sessions, and a writer of summaries that was set as the default."""
-    yield
-    from twofold._front import tensors as _tensors
-    _tensors.eager_for_good.clear()
-    writer = sys.modules.get("twofold.summary.writer")
-    if writer is not None:
-        writer.default.set(None)
-        writer.steps.set(None)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None, Any, Any]:
+    """What lasts for a program ends with its test: a call for eager execution, which refuses sessions, and a writer of
+    summaries that was set as the default. (A fixture that does it takes ten times as long.)"""
+    try:
+        return (yield)
+    finally:
+        tensors, writer = sys.modules.get("twofold._front.tensors"), sys.modules.get("twofold.summary.writer")
+        if tensors is not None:
+            tensors.eager_for_good.clear()
+        if writer is not None:
+            writer.default.set(None)
+            writer.steps.set(None)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -185,66 +185,76 @@ class Banks:
             raise PtxError("illegal address", f"{width * count} bytes at {int(offsets.max()):#x} of {self.size} bytes "
                            f"of {self.name} memory")
         first = rows * self.stride + offsets.astype(np.int64)
-        touched = first[:, None] // self.grain + np.arange(max(width * count // self.grain, 1))
-        return first // width, touched
+        touched = first[:, None] // self.grain
+        grains = width * count // self.grain
+        return first // width, touched + np.arange(grains) if grains > 1 else touched
 
     def gather(self, rows: np.ndarray, offsets: np.ndarray, width: int, count: int, threads: np.ndarray,
                uninitialised: bool) -> list[np.ndarray]:
         """As `Memory.gather`; tells of what was never written, and of what others write."""
         places, touched = self.places(rows, offsets, width, count)
-        if uninitialised and not self.written[touched].all():
+        if uninitialised and not self.written.take(touched).all():
             bad = int(offsets[~self.written[touched].all(1)][0])
             raise PtxError("uninitialised", f"{self.name} memory at {bad:#x} is read, and was never written")
         if self.writer is not None:
-            self.alone(self.writer, touched, threads, "reads what another wrote")
-            self.note_readers(touched, threads)
-        return [self.views[width][places + n] for n in range(count)]
+            own = threads.astype(np.int32)[:, None]
+            self.alone(self.writer, touched, own, "reads what another wrote")
+            self.note_readers(touched, own)
+        return [self.views[width].take(places + n if n else places) for n in range(count)]
 
     def scatter(self, rows: np.ndarray, offsets: np.ndarray, values: Sequence[np.ndarray], width: int,
                 threads: np.ndarray, conflicts: bool) -> None:
         """As `Memory.scatter`; tells of what others read or write."""
         places, touched = self.places(rows, offsets, width, len(values))
         if self.writer is not None and self.reader is not None:
-            self.alone(self.writer, touched, threads, "writes where another wrote")
-            self.alone(self.reader, touched, threads, "writes what another read")
-            self.writer[touched] = threads[:, None]
+            own = threads.astype(np.int32)[:, None]
+            self.alone(self.writer, touched, own, "writes where another wrote")
+            self.alone(self.reader, touched, own, "writes what another read")
+            self.writer[touched] = own
+        elements = self.views[width]
         for n, value in enumerate(values):
-            self.views[width][places + n] = value
-            if conflicts and (self.views[width][places + n] != value).any():
+            at = places + n if n else places
+            elements[at] = value
+            if conflicts and (elements.take(at) != value).any():
                 raise PtxError("race", f"threads write different values to one address of {self.name} memory at once")
         self.written[touched] = True
 
     def note_readers(self, touched: np.ndarray, threads: np.ndarray) -> None:
         """Keeps who reads: a thread, or that there are several."""
-        table, own = self.reader, np.broadcast_to(threads.astype(np.int32)[:, None], touched.shape)
+        table, own = self.reader, np.broadcast_to(threads, touched.shape)
         assert table is not None
-        before = table[touched]
-        news = (before != _MANY) & (before != own)
-        if not news.any():
-            return
-        touched, own, before = touched[news], own[news], before[news]
-        warp = own // 32
-        some = _SOME | warp
-        alone = (before == _NONE) | (before == _WARP | warp)
-        now = np.where(alone, own, np.where(_warps(before) == warp, some, _MANY))
+        before = table.take(touched)
+        if (before == _NONE).all():
+            now = own
+        else:
+            news = (before != _MANY) & (before != own)
+            if not news.any():
+                return
+            touched, own, before = touched[news], own[news], before[news]
+            warp = own // 32
+            alone = (before == _NONE) | (before == _WARP | warp)
+            now = np.where(alone, own, np.where(_warps(before) == warp, _SOME | warp, _MANY))
         table[touched] = now
-        after = table[touched]
+        after = table.take(touched)
         lost = after != now  # to others of this instruction
         if lost.any():
-            table[touched[lost]] = np.where(_warps(after) == warp, some, _MANY)[lost]
-            table[touched[lost & (table[touched] != some)]] = _MANY
+            touched, warp = touched[lost], own[lost] // 32
+            some = _SOME | warp
+            table[touched] = np.where(_warps(after[lost]) == warp, some, _MANY)
+            table[touched[table.take(touched) != some]] = _MANY
 
     def alone(self, table: np.ndarray, touched: np.ndarray, threads: np.ndarray, what: str) -> None:
         """Raises where somebody else touched memory since the last barrier."""
-        who = table[touched]
-        if (who == _NONE).all():
+        who = table.take(touched)
+        used = who != _NONE
+        if not used.any():
             return
-        others = (who != _NONE) & (who != threads[:, None]) & (who != (_WARP | threads // 32)[:, None])
+        others = used & (who != threads) & (who != (_WARP | threads // 32))
         if others.any():
             at = np.argwhere(others)[0]
             offset = int(touched[tuple(at)]) * self.grain % self.stride
-            raise PtxError("race", f"thread {int(threads[at[0]])} {what} without a barrier between, at {offset:#x} of "
-                           f"{self.name} memory")
+            raise PtxError("race", f"thread {int(threads[at[0], 0])} {what} without a barrier between, at {offset:#x} "
+                           f"of {self.name} memory")
 
     def barrier(self, rows: np.ndarray | None) -> None:
         """All threads of some blocks (all of them: None) have met."""
