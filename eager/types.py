@@ -40,6 +40,10 @@ class AnyVariable(Protocol):
 
     def _current(self) -> Tensor: ...
 
+    def _kept_tensor(self) -> Tensor: ...
+
+    def _kept(self) -> Tensor: ...
+
 
 Readable: TypeAlias = Tensor | AnyVariable
 # A tensor or variable, or tuples, lists, dicts and their like of these; a result has the structure of an argument.

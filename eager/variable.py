@@ -27,6 +27,7 @@ from twofold.runtime.leaving import for_the_user
 from twofold.runtime.native_layout import PythonFunction
 
 from . import conversions, convert, in_place, indexing, naming
+from .aggregation import VariableAggregation, VariableSynchronization
 from .record import active, record_custom
 from .scatter import ScatterMethods
 from .sessions import SessionMethods
@@ -79,6 +80,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         caching_device, variable_def, import_scope: accepted, without effect.
         synchronization, aggregation: in the scope of a strategy of several replicas in one process
             (`tf.distribute.MirroredStrategy`), when the replicas' copies become equal, and how; else without effect.
+            Members of `tf.VariableSynchronization` and `tf.VariableAggregation`.
         name: its name; `.name` adds ":0".
         dtype: the dtype to convert the initial value to.
         constraint: a function of the value, which optimizers apply after an update.
@@ -98,12 +100,14 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
 
     _value: Tensor
     _word: bytes
+    _aggregation = VariableAggregation.NONE
+    _synchronization = VariableSynchronization.AUTO
 
     def __init__(self, initial_value: object = None, trainable: bool | None = None, validate_shape: bool = True,
                  caching_device: object = None, name: str | None = None, variable_def: object = None,
                  dtype: DTypeLike | None = None, import_scope: object = None,
-                 constraint: Constraint | None = None, synchronization: object = None,
-                 aggregation: object = None, shape: ShapeLike = None):
+                 constraint: Constraint | None = None, synchronization: VariableSynchronization | None = None,
+                 aggregation: VariableAggregation | None = None, shape: ShapeLike = None):
         if initial_value is None:
             raise ValueError("The `initial_value` arg to `tf.Variable` must be specified.")
         wanted = None if dtype is None else dt.as_dtype(dtype)
@@ -117,6 +121,10 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         self._name = naming.full_name("Variable" if name is None else name)
         self._trainable = start.dtype.is_differentiable if trainable is None else bool(trainable)
         self._constraint = constraint
+        if aggregation is not None:
+            self._aggregation = aggregation
+        if synchronization is not None:
+            self._synchronization = synchronization
         self._begin()
         self._tell()
 
@@ -148,6 +156,10 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         """The value at this point, without telling anybody."""
         trace = tracing()
         return self._value if trace is None else trace.read_variable(self)
+
+    # The same, of what this object keeps, for those who have captured it: in replicas (`tf.distribute`) a variable is
+    # read as another one, or as the sum of several.
+    _kept_tensor, _kept = _read_tensor, _current
 
     def __getattr__(self, name: str) -> Any:  # whatever attribute is asked for
         """The value, where a compiled function in another thread writes it in place: wait until it has.
@@ -209,6 +221,16 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
     def constraint(self) -> Constraint | None:
         """The function that keeps values legal, or None."""
         return self._constraint
+
+    @property
+    def aggregation(self) -> VariableAggregation:
+        """What becomes of what replicas assign (`tf.distribute`)."""
+        return self._aggregation
+
+    @property
+    def synchronization(self) -> VariableSynchronization:
+        """When copies for replicas become equal (`tf.distribute`)."""
+        return self._synchronization
 
     @property
     def device(self) -> str:

@@ -19,7 +19,7 @@ from . import native
 if TYPE_CHECKING:
     from .cuda_device import Gpu
 
-__all__ = ["PhysicalDevice", "LogicalDevice", "Request", "details", "device", "full_name", "log_placement",
+__all__ = ["PhysicalDevice", "LogicalDevice", "Request", "canonical", "details", "device", "full_name", "log_placement",
            "logical_cpus", "logical_devices", "logs_placement", "memory_info", "number_of", "physical_devices",
            "placed", "require_gpu", "requested", "reset_memory_stats", "set_logical_cpus", "soft_placement",
            "set_soft_placement", "when_asked", "FULL_NAME"]
@@ -126,6 +126,12 @@ def parse(name: str) -> tuple[str, int]:
         raise ValueError(f"Malformed device specification {name!r}; expected a name such as '/cpu:0' or '/gpu:0'.")
     index = match["index"]
     return match["kind"].upper(), 0 if index in (None, "*") else int(index)
+
+
+def canonical(name: str) -> str:
+    """The full name of a device, for any spelling of it; see `parse`."""
+    kind, index = parse(name)
+    return f"{_TASK}/device:{kind}:{index}"
 
 
 def device(name: str | LogicalDevice | None) -> Iterator[None]:

@@ -222,7 +222,7 @@ class ConcreteFunction:
         inputs = None
         if args or kwargs:
             leaves = [*self._leaves(args, kwargs), *self.captured_inputs]
-            inputs = [(t if isinstance(t, Tensor) else t._read_tensor())._memory for t in leaves]
+            inputs = [(t if isinstance(t, Tensor) else t._kept_tensor())._memory for t in leaves]
         fast = getattr(getattr(self._function, "_settings", None), "fast_math", False)
         return self.graph.to_html(path, inputs, fast)
 

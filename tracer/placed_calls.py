@@ -143,7 +143,7 @@ def placed_call(traced: Traced, args: Args, leaves: Sequence[Tensor]) -> PlacedC
         args: of a call, all by position.
         leaves: the tensors among them.
     """
-    captured = [c if isinstance(c, Tensor) else c._current() for c in traced.captures]
+    captured = [c if isinstance(c, Tensor) else c._kept() for c in traced.captures]
     inputs = [*leaves, *captured]
     memory: list[Any] = [t._memory for t in inputs]
     backend = executing.backend_for(memory)

@@ -309,7 +309,7 @@ class Trace:
         Args:
             specs: of the results.
         """
-        tensors = [x if isinstance(x, Tensor) else x._read_tensor() for x in operands]
+        tensors = [x if isinstance(x, Tensor) else x._kept_tensor() for x in operands]
         outputs = self.add(op, [self.lift(t) for t in tensors], attrs, specs, regions)
         if outputs:
             node = outputs[0].value.node

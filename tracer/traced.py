@@ -177,7 +177,7 @@ class Traced:
             if not _fits(value.dims, shape, env):
                 return None
         for variable, value in self._loose:
-            if not _fits(value.dims, referent(variable)._current().dims, env):
+            if not _fits(value.dims, referent(variable)._kept().dims, env):
                 return None
         return env if all(_holds(guard, env, assume) for guard in self._guards) else None
 
@@ -261,7 +261,7 @@ class Traced:
         variables = tuple(self.assigned)
         for variable, value in zip(variables, values, strict=True):
             variable._check(value)
-        values = [beside(value, variable._current()) for variable, value in zip(variables, values, strict=True)]
+        values = [beside(value, variable._kept()) for variable, value in zip(variables, values, strict=True)]
         recorded = bool(record.active.get())  # recorders know the values by the tensors that the run gave
         claims.commit(variables, tuple([value if recorded else alias(value) for value in values]))
 
@@ -299,7 +299,7 @@ class Traced:
     def stage(self, outer: Trace, leaves: Sequence[Tensor], env: Sizes) -> Structure:
         """The result in `outer`: a `call` node, or the ops themselves where a tape of the trace records, and where a
         later one must know which tensor a result is."""
-        captured = [c if isinstance(c, Tensor) else c._read_tensor() for c in self.captures]
+        captured = [c if isinstance(c, Tensor) else c._kept_tensor() for c in self.captures]
         operands = [*leaves, *captured]
         for value, operand in zip(self.graph.inputs, operands, strict=True):
             bind_sizes(value.dims, operand.dims, env)

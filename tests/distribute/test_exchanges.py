@@ -244,7 +244,11 @@ def test_several_replicas_in_each_process(twins: Twins, strategy: Any, way: str)
 
     def run(fn: Any) -> Any:
         return tf.nest.map_structure(both.experimental_local_results, both.run(fn))
-    run_once = {"op by op": lambda: run(one), "each compiled": lambda: run(tf.function(one)),
+    function = tf.function(one)
+
+    def compiled() -> Any:
+        return function()
+    run_once = {"op by op": lambda: run(one), "each compiled": lambda: run(compiled),
                 "traced together": tf.function(lambda: run(one))}[way]
     rows = [np.float32([1, 1e8]), np.float32([2, 2e8])]
     total = ((rows[0] + rows[1]) + rows[0]) + rows[1]

@@ -142,10 +142,11 @@ def test_processes_share_files(files: list[str], tmp_path: Path) -> None:
     for n, seen in enumerate(told):
         assert seen["auto"] == seen["file"] == batches(own[n], 2, 8)
         parts = [everything[a:a + 4] for a in range(0, 19, 4)]
-        assert seen["data"] == [part[len(part) * n // 2:len(part) * (n + 1) // 2] for part in parts]
+        halves = [-(-len(part) // 2) for part in parts]
+        assert seen["data"] == [part[half * n:half * (n + 1)] for part, half in zip(parts, halves, strict=True)]
         assert seen["off"] == batches(everything, 3, 7) and seen["hint"] == batches(everything[n::2], 2, 5)
         assert seen["endless"] == batches((own[n] * 2)[:6], 2, 3)
-        assert seen["few"] == [[[0, 1], [2, 3]][n], [[], [4]][n]]
+        assert seen["few"] == [[[0, 1], [2, 3]][n], [[4], []][n]]
         assert seen["none"] == [[[0, 1], [2, 3]][n], [[4], [5]][n]]
         assert seen["own"] == batches(list(range(7 + n))[n::2], 2, 2)
     w, b, losses = np.float64(1), np.float64(0), []

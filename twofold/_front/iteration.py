@@ -187,7 +187,7 @@ def prompt(concrete: Any) -> Callable[..., Sequence[Any]]:
     outputs, captures = traced.runner.outputs, traced.captures
 
     def call(*tensors: Tensor) -> Sequence[Any]:
-        return outputs([*tensors, *[c if isinstance(c, Tensor) else c._read_tensor() for c in captures]])
+        return outputs([*tensors, *[c if isinstance(c, Tensor) else c._kept_tensor() for c in captures]])
     return call
 
 

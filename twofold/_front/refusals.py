@@ -141,7 +141,6 @@ _REFUSED: dict[str, str] = {
     "tf.nn.learned_unigram_candidate_sampler": _LEARNED, "tf.random.learned_unigram_candidate_sampler": _LEARNED,
     "tf.test.experimental.sync_devices": "x.numpy() waits until x is computed.",
     "tf.train.CheckpointView": "tf.train.load_checkpoint reads what a checkpoint holds.",
-    "tf.types.experimental.distributed.": "tf.distribute.DistributedValues is the class of values of replicas.",
     "tf.keras.utils.bounding_boxes.": "boxes are tensors: tf.image.crop_and_resize and non_max_suppression take them.",
     "tf.image.generate_bounding_box_proposals": "tf.image.non_max_suppression chooses among boxes.",
 }

@@ -7,12 +7,12 @@ nothing to be aggregated or synchronised. Graphs of `tf.compat.v1` keep to what 
 from __future__ import annotations
 
 import contextlib
-import enum
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from twofold.eager import naming
+from twofold.eager.aggregation import VariableAggregation, VariableSynchronization
 from twofold.eager.variable import creators
 from twofold.runtime import devices
 from twofold.tracer.symbolic import SymbolicTensor
@@ -40,24 +40,6 @@ class AggregationMethod:
     DEFAULT = 0
     EXPERIMENTAL_TREE = 1
     EXPERIMENTAL_ACCUMULATE_N = 2
-
-
-class VariableAggregation(enum.Enum):
-    """What becomes of what replicas assign to a variable (`tf.distribute`)."""
-
-    NONE = 0
-    SUM = 1
-    MEAN = 2
-    ONLY_FIRST_REPLICA = 3
-
-
-class VariableSynchronization(enum.Enum):
-    """When the copies of a variable become equal (`tf.distribute`)."""
-
-    AUTO = 0
-    NONE = 1
-    ON_WRITE = 2
-    ON_READ = 3
 
 
 @public

@@ -47,5 +47,5 @@ def verify(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Verification:
     traced, leaves = compiled.traced_for(args, kwargs)
     if isinstance(traced, str):
         raise ValueError(f"verify: {getattr(fn, '__name__', fn)} runs eagerly, because it cannot be traced: {traced}")
-    captured = [c if isinstance(c, Tensor) else c._read_tensor() for c in traced.captures]
+    captured = [c if isinstance(c, Tensor) else c._kept_tensor() for c in traced.captures]
     return verify_graph(traced.graph, [*leaves, *captured])

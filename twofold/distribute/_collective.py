@@ -27,12 +27,13 @@ from twofold.ir.dims import Dim
 from twofold.runtime.log import log
 from twofold.tracer.trace import current
 
-from ._context import Left, Place, _here, _place
+from ._context import Left, _here
 from ._line import Line
 from ._transport import Group
-from ._values import PerReplica, ReduceOp
+from ._values import ReduceOp, part, regroup
 
-__all__ = ["all_gather", "all_reduce", "gathered", "known", "merge_call", "reduced"]
+__all__ = ["all_gather", "all_reduce", "gathered", "known", "merge_call", "of_first", "operation", "reduced",
+           "run_replicas"]
 
 
 PROCESSES, REPLICAS = "processes", "replicas"  # groups, as graphs name them
@@ -41,31 +42,81 @@ PROCESSES, REPLICAS = "processes", "replicas"  # groups, as graphs name them
 def all_reduce(context: Any, reduce_op: Any, value: Any, options: Any = None) -> Any:
     """See `ReplicaContext.all_reduce`."""
     kind = operation(reduce_op)
+    leaves = nest.flatten(value, expand_composites=False)
+    if any(isinstance(leaf, tf.IndexedSlices) for leaf in leaves):
+        return nest.pack(value, [
+            _slices(context, kind, leaf) if isinstance(leaf, tf.IndexedSlices) else
+            all_reduce(context, kind, leaf, options) for leaf in leaves], expand_composites=False)
     tensors = [tensor(leaf) for leaf in nest.flatten(value)]
-    strategy, meeting = context.strategy, context._meeting
+    strategy = context.strategy
     pack = getattr(options, "bytes_per_pack", 0) or strategy._pack
     if strategy.num_replicas_in_sync == 1 or not tensors:
         return nest.pack(value, tensors)
+    if kind is ReduceOp.MEAN and any(t.dtype.is_integer for t in tensors):
+        totals = [all_reduce(context, _kind_for(t, kind), t, options) for t in tensors]
+        return nest.pack(value, [tf.truediv(total, strategy.num_replicas_in_sync) if t.dtype.is_integer else total
+                                 for t, total in zip(tensors, totals, strict=True)])
+    return nest.pack(value, _told(context, tensors, kind, pack))
+
+
+def _kind_for(t: Tensor, kind: ReduceOp) -> ReduceOp:
+    """The reduction that is exchanged: the mean of integers is of another dtype, and made of their sum."""
+    return ReduceOp.SUM if t.dtype.is_integer else kind
+
+
+def _slices(context: Any, kind: ReduceOp, slices: Any) -> Any:
+    """The slices of all replicas, one after another, whose sum or mean they are."""
+    if context.num_replicas_in_sync == 1:
+        return slices
+    values, indices = all_gather(context, [slices.values, slices.indices], 0)
+    if kind is ReduceOp.MEAN:
+        values = _mean(values, context.num_replicas_in_sync)
+    return tf.IndexedSlices(values, indices, slices.dense_shape)
+
+
+def _told(context: Any, tensors: Sequence[Tensor], kind: ReduceOp, pack: int) -> list[Tensor]:
+    """The reduced tensors, for one replica of those that come here; tapes know of it."""
+    meeting = context._meeting
     if meeting is None or current() is not meeting.trace:
-        return nest.pack(value, _joined(context, tensors, kind, pack))
+        return _joined(context, tensors, tensors, kind, pack)
 
     @tf.custom_gradient
-    def joined(*tensors: Tensor) -> Any:  # each replica has its own tapes
-        return _joined(context, tensors, kind, pack), lambda *cts: _joined(context, cts, kind, pack)
+    def joined(*operands: Tensor) -> Any:  # each replica has its own tapes
+        return _joined(context, operands, tensors, kind, pack), lambda *cts: _joined(context, cts, cts, kind, pack)
     results = joined(*tensors)
-    return nest.pack(value, [results] if isinstance(results, Tensor) else list(results))
+    return [results] if isinstance(results, Tensor) else list(results)
 
 
-def _joined(context: Any, tensors: Sequence[Tensor], kind: ReduceOp, pack: int) -> list[Tensor]:
-    """The reduced tensors, for one replica of those that come here."""
+def _joined(context: Any, tensors: Sequence[Tensor], given: Sequence[Tensor], kind: ReduceOp,
+            pack: int) -> list[Tensor]:
+    """The reduced tensors, for one replica of those that come here.
+
+    Args:
+        given: the tensors as the replica has them, by which those are known that all replicas share.
+    """
     strategy, meeting = context.strategy, context._meeting
     if meeting is None:
         return reduced(strategy, [tensors], kind, pack)
     if current() is meeting.trace:  # as the replicas began: all of them are traced, or none
-        totals: list[Tensor] = meeting.join(context._number, tensors,
-                                            lambda values: reduced(strategy, values, kind, pack))
+        totals: list[Tensor] = meeting.join(context._number, (tensors, given),
+                                            lambda values: _together(strategy, values, kind, pack))
         return totals
     return _reduced(REPLICAS, [tensors], kind, strategy.num_replicas_in_sync, pack)
+
+
+def _together(strategy: Any, values: Sequence[tuple[Sequence[Tensor], Sequence[Tensor]]], kind: ReduceOp,
+              pack: int) -> list[Tensor]:
+    """The reductions of the tensors of replicas; one tensor that all share is one value, as in TensorFlow, and not one
+    of each."""
+    rows, given = [tensors for tensors, _ in values], [known for _, known in values]
+    shared = [strategy._group.size == 1 and all(row[n] is given[0][n] for row in given) for n in range(len(rows[0]))]
+    others = [n for n, is_one in enumerate(shared) if not is_one]
+    totals = list(rows[0])
+    if others:
+        for n, total in zip(others, reduced(strategy, [[row[n] for n in others] for row in rows], kind, pack),
+                            strict=True):
+            totals[n] = total
+    return totals
 
 
 def operation(reduce_op: Any) -> ReduceOp:
@@ -89,6 +140,11 @@ def reduced(strategy: Any, values: Sequence[Sequence[Tensor]], kind: ReduceOp, p
         values: for each replica of this process its tensors.
         pack: how many bytes are exchanged at once; 0 for as many as the strategy says.
     """
+    if kind is ReduceOp.MEAN and any(t.dtype.is_integer for t in values[0]):
+        kinds = [_kind_for(t, kind) for t in values[0]]
+        totals = [reduced(strategy, [[row[n]] for row in values], own, pack)[0] for n, own in enumerate(kinds)]
+        return [total if own is kind else tf.truediv(total, strategy.num_replicas_in_sync)
+                for own, total in zip(kinds, totals, strict=True)]
     if strategy._group.size > 1:
         return _reduced(PROCESSES, values, kind, strategy.num_replicas_in_sync, pack or strategy._pack)
     totals = [functools.reduce(tf.add, of_replicas) for of_replicas in zip(*values, strict=True)]
@@ -356,7 +412,8 @@ def all_gather(context: Any, value: Any, axis: int) -> Any:
     if current() is not meeting.trace:  # a function that this replica alone is in
         return nest.pack(value, ops.collective_all_gather(*tensors, axis=axis, group=REPLICAS,
                                                           replicas=strategy.num_replicas_in_sync))
-    return nest.pack(value, meeting.join(context._number, tensors, lambda values: gathered(strategy, values, axis)))
+    joined = meeting.join(context._number, tensors, lambda values: gathered(strategy, values, axis))
+    return nest.pack(value, [tf.identity(t) for t in joined])  # each replica has a tensor of its own
 
 
 def gathered(strategy: Any, values: Sequence[Sequence[Tensor]], axis: int) -> list[Tensor]:
@@ -380,30 +437,35 @@ def merge_call(context: Any, fn: Callable[..., Any], args: Sequence[Any], kwargs
     strategy, meeting = context.strategy, context._meeting
 
     def once(given: list[Any]) -> Any:
-        merged_args = [_merged([args[n] for args, _ in given]) for n in range(len(args))]
-        merged_kwargs = {name: _merged([kwargs[name] for _, kwargs in given]) for name in kwargs}
-        before = _place.set(Place(strategy, None))
-        try:
+        merged_args, merged_kwargs = regroup(given)
+        with strategy._outside():
             return fn(strategy, *merged_args, **merged_kwargs)
-        finally:
-            _place.reset(before)
+    given = (tuple(args), dict(kwargs))
     if meeting is None:
-        return once([(args, kwargs)])
-    result = meeting.join(context._number, (args, kwargs), once)
+        return once([given])
+    if current() is not meeting.trace:
+        raise RuntimeError(
+            "`merge_call` called while defining a new graph or a tf.function. This can often happen if the function "
+            "`fn` passed to `strategy.run()` contains a nested `@tf.function`, and the nested `@tf.function` contains "
+            "a synchronization point, or if `fn` uses a control flow statement that contains one in its body. Please "
+            "call it in `fn` itself, or decorate `fn` with `@tf.function`.")
+    result = meeting.join(context._number, given, lambda values: meeting.outside.copy().run(once, values))
     return part(result, context._number)
 
 
-def part(value: Any, number: int) -> Any:
-    """A replica's part of a structure."""
-    return nest.map_structure(lambda leaf: leaf.values[number] if isinstance(leaf, PerReplica) else leaf, value)
-
-
-def _merged(values: list[Any]) -> Any:
-    """An argument of all replicas as one: it itself where it is the same."""
-    if len(values) == 1 or all(value is values[0] for value in values):
-        return values[0]
-    return nest.map_structure(lambda *leaves: leaves[0] if all(leaf is leaves[0] for leaf in leaves)
-                              else PerReplica(leaves), *values)
+def of_first(context: Any, value: Any) -> Any:
+    """What the first replica has, in all: a tensor, or slices."""
+    strategy, meeting = context.strategy, context._meeting
+    if strategy._group.size == 1:
+        if meeting is None:
+            return value
+        if current() is meeting.trace:
+            return meeting.join(context._number, value, lambda values: values[0])
+    if isinstance(value, tf.IndexedSlices):
+        value = value if context._id == 0 else tf.IndexedSlices(value.values[:0], value.indices[:0], value.dense_shape)
+    elif context._id:
+        value = tf.zeros_like(value)
+    return all_reduce(context, ReduceOp.SUM, value)
 
 
 def run_replicas(calls: Sequence[Callable[[], Any]], meeting: Any) -> list[Any]:

@@ -8,7 +8,7 @@ threads, and meet where they exchange something (`Meeting`). Strategies are `_st
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from typing import Any, NamedTuple
 
 from twofold._front.together import locks, making
@@ -18,29 +18,38 @@ __all__ = ["Left", "Meeting", "Place", "get_replica_context", "get_strategy", "h
 
 
 class Place(NamedTuple):
-    """A strategy, and the replica that code runs for; None where it runs for all."""
+    """A strategy, and the replica that code runs for; None where it runs for all. There, the number of the replica on
+    whose device a variable is updated (`StrategyExtended.update`), or None."""
 
     strategy: Any
     replica: Any
+    update: int | None = None
 
 
 class Meeting:
     """Where the replicas of a process exchange values: each comes with one, and gets what is made of all.
 
-    While a function is traced replicas run in turns, since a trace is no place for several threads: one goes on until
-    it comes to a meeting, or ends, and then the next. The lock of traces goes with the turn.
+    Replicas run in turns: one goes on until it comes to a meeting, or ends, and then the next. What one makes, such as
+    the weights of a layer, the next finds. While a function is traced the lock of traces goes with the turn.
 
     Args:
         count: how many replicas there are.
-        trace: in which they begin; with one they run in turns.
+        trace: in which they begin.
+        at_once: whether they run side by side, which they cannot in a trace.
+    Attributes:
+        outside: the context in which they were begun, for what is computed for all of them.
+        made: the variables that the first replica has made, by name.
     """
 
-    def __init__(self, count: int, trace: Any) -> None:
-        self.trace = trace
+    def __init__(self, count: int, trace: Any, at_once: bool = False) -> None:
+        self.trace, self.at_once = trace, at_once
+        self.outside = copy_context()
+        self.made: dict[str | None, list[Any]] = {}
         self._values: list[Any] = [None] * count
         self._turn = locks.Condition(None if trace is None else making)
-        self._next = -1 if trace is None else 0
-        self._count, self._here, self._round, self._done = count, 0, 0, 0
+        self._next = -1 if at_once else 0
+        self._count, self._here, self._round = count, 0, 0
+        self._done: set[int] = set()
         self._result: Any = None
         self._begun = [0] * count  # how many exchanges each replica has begun
         self._open: dict[int, _Exchange] = {}  # those that not all have begun, by number
@@ -78,9 +87,7 @@ class Meeting:
                     self.fail(error)
                     raise
                 self._here, self._round = 0, this + 1
-            if self._next != -1:
-                self._next = (number + 1) % self._count
-            self._turn.notify_all()
+            self._pass_on(number)
             self._turn.wait_for(lambda: self.error is not None or (
                 self._round != this and self._next in (-1, number)))
             self._fail()
@@ -109,7 +116,7 @@ class Meeting:
                 del self._open[at]
         if not exchange.missing:
             self._settle(exchange, combine)
-        return lambda: self._end_exchange(exchange)
+        return lambda: self._end_exchange(number, exchange)
 
     def _settle(self, exchange: _Exchange, combine: Callable[[list[Any]], Callable[[], Any]]) -> None:
         try:
@@ -121,28 +128,36 @@ class Meeting:
             exchange.wait = wait
             self._turn.notify_all()
 
-    def _end_exchange(self, exchange: _Exchange) -> Any:
+    def _end_exchange(self, number: int, exchange: _Exchange) -> Any:
         with self._turn:
-            self._turn.wait_for(lambda: self.error is not None or exchange.wait is not None)
+            if exchange.wait is None:
+                self._pass_on(number)
+            self._turn.wait_for(lambda: self.error is not None or (
+                exchange.wait is not None and self._next in (-1, number)))
             self._fail()
         return exchange.wait()  # type: ignore[misc]  # it is there
 
     def end(self, number: int) -> None:
         """A replica has ended; the others must not wait for it."""
         with self._turn:
-            if self._next != -1:
-                self._next = number + 1
+            self._done.add(number)
             self._ended = number
             self._nobody_missing()
-            self._done += 1
-            self._turn.notify_all()
+            self._pass_on(number)
             if self.trace is not None:
                 self._turn.release()
 
     def wait(self) -> None:
         """Waits for the end of all replicas."""
         with self._turn:
-            self._turn.wait_for(lambda: self._done == self._count)
+            self._turn.wait_for(lambda: len(self._done) == self._count)
+
+    def _pass_on(self, number: int) -> None:
+        """Gives the turn to the next replica that has not ended."""
+        if self._next != -1:
+            following = [n % self._count for n in range(number + 1, number + 1 + self._count)]
+            self._next = next((n for n in following if n not in self._done), number)
+        self._turn.notify_all()
 
     def _nobody_missing(self) -> None:
         """Fails where a replica has ended for which others wait."""

@@ -15,12 +15,13 @@ import numpy as np
 import twofold as tf
 from twofold.data import _sharding as sharding
 from twofold.data._node import INFINITE, UNKNOWN, Node
+from twofold.data._optional import Optional, OptionalSpec
 from twofold.data._sharding import AutoShardPolicy
 from twofold.data._stream import Stream
 from twofold.ir import nest
 from twofold.runtime import random as streams
 
-from ._values import PerReplica
+from ._values import PerReplica, PerReplicaSpec
 
 if TYPE_CHECKING:
     from ._transport import Group
@@ -95,13 +96,16 @@ class InputOptions:
 
 
 def bounds(rows: Any, replica: int, count: int) -> tuple[Any, Any]:
-    """The rows of a batch, from and to, that a replica takes: as many as the others, or one more.
+    """The rows of a batch, from and to, that a replica takes: as many as the first, as long as there are some.
 
     Args:
         rows: how many there are, an integer or a scalar tensor.
         replica: its number of `count`.
     """
-    return rows * replica // count, rows * (replica + 1) // count
+    most = (rows + count - 1) // count
+    if isinstance(rows, int):
+        return min(most * replica, rows), min(most * (replica + 1), rows)
+    return tf.minimum(most * replica, rows), tf.minimum(most * (replica + 1), rows)
 
 
 def part_of(batch: Any, replica: int, count: int) -> Any:
@@ -110,22 +114,35 @@ def part_of(batch: Any, replica: int, count: int) -> Any:
         if getattr(leaf, "shape", None) is None or len(leaf.shape) == 0:
             return leaf
         known = leaf.shape[0]
-        start, stop = bounds(tf.shape(leaf)[0] if known is None else int(known), replica, count)
+        start, stop = bounds(_rows_of(leaf) if known is None else int(known), replica, count)
+        if isinstance(leaf, tf.SparseTensor):
+            size = leaf.dense_shape
+            return tf.sparse.slice(leaf, tf.concat([[start], tf.zeros_like(size[1:])], 0),
+                                   tf.concat([[stop - start], size[1:]], 0))
         return leaf[start:stop]
-    return nest.map_structure(rows_of, batch)
+    return nest.map_structure(rows_of, batch, expand_composites=False)
+
+
+def _rows_of(leaf: Any) -> Any:
+    """How many rows a leaf has, where that is not known."""
+    if isinstance(leaf, tf.RaggedTensor):
+        return leaf.nrows()
+    return leaf.dense_shape[0] if isinstance(leaf, tf.SparseTensor) else tf.shape(leaf)[0]
 
 
 def distributed(strategy: Any, dataset: Any) -> Any:
     """A dataset of batches as one of parts for this process's replicas, by the dataset's `AutoShardPolicy`."""
+    if is_part(dataset):
+        return dataset
     local = len(strategy._devices)
     own = of_process(strategy, dataset)
     if own is not None:
         return own if local == 1 else DistributedDataset(own, lambda batch: [part_of(batch, n, local)
-                                                                             for n in range(local)])
+                                                                             for n in range(local)], local)
     count, first = strategy.num_replicas_in_sync, strategy._group.rank * local
     if local == 1:
         return _marked(dataset.map(lambda *batch: part_of(batch[0] if len(batch) == 1 else batch, first, count)))
-    return DistributedDataset(dataset, lambda batch: [part_of(batch, first + n, count) for n in range(local)])
+    return DistributedDataset(dataset, lambda batch: [part_of(batch, first + n, count) for n in range(local)], local)
 
 
 def of_process(strategy: Any, dataset: Any) -> Any:
@@ -183,7 +200,8 @@ def per_replica(strategy: Any, dataset: Any) -> Any:
     if local == 1:
         return together(strategy, dataset)
     return DistributedDataset(together(strategy, dataset.batch(local, drop_remainder=True)), lambda batch: [
-        nest.map_structure(lambda leaf, n=n: leaf[n] if len(leaf) else leaf, batch) for n in range(local)])
+        nest.map_structure(lambda leaf, n=n: leaf[n] if len(leaf) else leaf, batch) for n in range(local)], local,
+        lambda spec: tf.TensorSpec(spec.shape[1:], spec.dtype))
 
 
 class Together(Node):
@@ -214,7 +232,7 @@ class Together(Node):
 
 
 def _any_rows(spec: Any) -> Any:
-    shape = getattr(spec, "shape", None)
+    shape = spec.shape if isinstance(spec, tf.TensorSpec) else None
     return tf.TensorSpec([None, *shape[1:]], spec.dtype) if shape is not None and shape.rank else spec
 
 
@@ -263,13 +281,20 @@ class DistributedDataset:
     Args:
         dataset: of elements for all of them.
         split: gives the parts of an element.
+        count: how many parts there are.
+        part: gives the spec of a part of what has a spec.
     """
 
-    def __init__(self, dataset: Any, split: Any) -> None:
-        self._dataset, self._split = dataset, split
+    def __init__(self, dataset: Any, split: Any, count: int, part: Any = _any_rows) -> None:
+        self._dataset, self._split, self._specs = dataset, split, (count, part)
+
+    @property
+    def element_spec(self) -> Any:
+        """The specs of an element: for each tensor those of its parts."""
+        return _specs_of(self._dataset.element_spec, *self._specs)
 
     def __iter__(self) -> DistributedIterator:
-        return DistributedIterator(iter(self._dataset), self._split)
+        return DistributedIterator(iter(self._dataset), self._split, *self._specs)
 
     def __staged_sequence__(self) -> Any:
         return _staged(self._dataset, self._split)
@@ -279,7 +304,7 @@ class DistributedDataset:
         return (form, self._split), token
 
     def __with_trace_token__(self, token: Any) -> DistributedDataset:
-        return DistributedDataset(self._dataset.__with_trace_token__(token), self._split)
+        return DistributedDataset(self._dataset.__with_trace_token__(token), self._split, *self._specs)
 
     def parts(self) -> Any:
         """The same, with a list of the parts in place of each element."""
@@ -298,11 +323,16 @@ class DistributedIterator:
 
     Args:
         iterator: of elements for all of them.
-        split: gives the parts of an element.
+        split, count, part: see `DistributedDataset`.
     """
 
-    def __init__(self, iterator: Any, split: Any) -> None:
-        self._iterator, self._split = iterator, split
+    def __init__(self, iterator: Any, split: Any, count: int, part: Any) -> None:
+        self._iterator, self._split, self._specs = iterator, split, (count, part)
+
+    @property
+    def element_spec(self) -> Any:
+        """The specs of an element: for each tensor those of its parts."""
+        return _specs_of(self._iterator.element_spec, *self._specs)
 
     def __iter__(self) -> DistributedIterator:
         return self
@@ -318,6 +348,12 @@ class DistributedIterator:
         """
         return _of_replicas(self._split(self._iterator.get_next()))
 
+    def get_next_as_optional(self) -> Any:
+        """The next element as a `tf.experimental.Optional`, which has no value where there is none."""
+        whole = self._iterator.get_next_as_optional()
+        spec = _OptionalPartsSpec(whole.element_spec, self._split, *self._specs)
+        return _OptionalParts(whole.element_spec, whole._leaves, whole._there, spec)
+
     def __staged_sequence__(self) -> Any:
         return _staged(self._iterator, self._split)
 
@@ -326,12 +362,67 @@ class DistributedIterator:
         return (form, self._split), token
 
     def __with_trace_token__(self, token: Any) -> DistributedIterator:
-        return DistributedIterator(self._iterator.__with_trace_token__(token), self._split)
+        return DistributedIterator(self._iterator.__with_trace_token__(token), self._split, *self._specs)
+
+
+class _OptionalParts(Optional):
+    """An element with a part for each replica of this process, or the knowledge that there is none."""
+
+    _spec: _OptionalPartsSpec
+
+    @property
+    def element_spec(self) -> Any:
+        """What the value is."""
+        return _specs_of(self._element_spec, *self._spec._specs)
+
+    def get_value(self, name: str | None = None) -> Any:
+        """The value; see `tf.experimental.Optional.get_value`."""
+        return _of_replicas(self._spec._split(super().get_value()))
+
+    @property
+    def _type_spec(self) -> _OptionalPartsSpec:
+        return self._spec
+
+
+class _OptionalPartsSpec(OptionalSpec):
+    """The spec of `_OptionalParts`.
+
+    Args:
+        element_spec: that of an element for all replicas.
+        split, count, part: see `DistributedDataset`.
+    """
+
+    __slots__ = ("_split", "_specs")
+
+    def __init__(self, element_spec: Any, split: Any, count: int, part: Any) -> None:
+        super().__init__(element_spec)
+        self._split, self._specs = split, (count, part)
+
+    @property
+    def value_type(self) -> type:
+        """The class of the values."""
+        return _OptionalParts
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return (self._element_spec, self._split, *self._specs)
+
+    def _from_components(self, components: Any) -> Optional:
+        there, *leaves = components
+        return _OptionalParts(self._element_spec, leaves, there, self)
+
+    def _with_component_specs(self, components: Any) -> OptionalSpec:
+        _, *leaves = components
+        return _OptionalPartsSpec(nest.pack(self._element_spec, leaves), self._split, *self._specs)
+
+
+def _specs_of(whole: Any, count: int, part: Any) -> Any:
+    """The specs of an element with so many parts, from those of an element for all replicas."""
+    return nest.map_structure(lambda spec: PerReplicaSpec(*[part(spec)] * count), whole, expand_composites=False)
 
 
 def _of_replicas(parts: Any) -> Any:
     """The parts of an element as one structure."""
-    return nest.map_structure(lambda *leaves: PerReplica(leaves), *parts)
+    return nest.map_structure(lambda *leaves: PerReplica(leaves), *parts, expand_composites=False)
 
 
 def _staged(source: Any, split: Any) -> Any:

@@ -34,6 +34,7 @@ class ReplicaContext:
             number: its number among those.
         """
         self._strategy, self._id, self._meeting, self._number = strategy, replica_id_in_sync_group, meeting, number
+        self._taken: dict[str | None, int] = {}  # how many of the first replica's variables this one has, by name
 
     @property
     def strategy(self) -> Any:
@@ -99,6 +100,18 @@ class ReplicaContext:
         """
         return collective.merge_call(self, merge_fn, args, kwargs or {})
 
+    def _made(self, name: str | None) -> Any:
+        """The variable that the first replica has made where this one would make one.
+
+        Raises:
+            RuntimeError: it has made none of this name.
+        """
+        made, at = self._meeting.made.get(name, []), self._taken.get(name, 0)  # type: ignore[union-attr]
+        if at >= len(made):
+            raise RuntimeError(f"Tried to create variable {name} with mismatching name on device {self._number}")
+        self._taken[name] = at + 1
+        return made[at]
+
     def __enter__(self) -> ReplicaContext:
         with contextlib.ExitStack() as stack:
             place = _place.set(Place(self._strategy, self))
@@ -107,6 +120,7 @@ class ReplicaContext:
             stack.callback(replica.here.reset, here)
             if self.num_replicas_in_sync > 1:  # a function that is called here and elsewhere has a trace for each
                 stack.enter_context(surroundings.within(replica=(self._id, self.num_replicas_in_sync)))
+            if not self._strategy._is_default:
                 stack.enter_context(variable_creator_scope(self._strategy._create))
             self._entered = stack.pop_all()
         return self

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -16,7 +17,9 @@ import numpy as np
 import twofold as tf
 from twofold._front import replica
 from twofold._front.api import staged, tensor
-from twofold.ir import nest
+from twofold.ir import nest, surroundings
+from twofold.runtime import devices as placement
+from twofold.tracer.function import Function
 from twofold.tracer.trace import current
 
 from . import _collective as collective
@@ -24,9 +27,9 @@ from . import _datasets as datasets
 from . import _line as line
 from . import _transport as transport
 from . import _variables
-from ._context import Meeting, Place, _outside, _place
+from ._context import Meeting, Place, _here, _outside, _place
 from ._replica import ReplicaContext
-from ._values import PerReplica, ReduceOp
+from ._values import DistributedValues, Mirrored, MirroredValues, PerReplica, ReduceOp, local, part, regroup
 
 __all__ = ["MirroredStrategy", "MultiWorkerMirroredStrategy", "OneDeviceStrategy", "RunOptions", "Strategy",
            "StrategyExtended", "ValueContext", "experimental_set_strategy"]
@@ -61,7 +64,7 @@ class Strategy:
     np.float32(6.0)
     """
 
-    _is_default = _is_set = False
+    _is_default = _is_set = _mirrors = False
     _pack = 1 << 22  # bytes that are exchanged at once, where nobody says how many
 
     def __init__(self, devices: Sequence[str], group: transport.Group = transport.alone) -> None:
@@ -106,6 +109,9 @@ class Strategy:
             raise RuntimeError("Must not enter a strategy's scope within that of another one.")
         if place is not None and place.replica is not None:
             raise RuntimeError("Must not enter a strategy's scope in what strategy.run calls.")
+        if place is not None and place.strategy is self:
+            yield self
+            return
         before, outer = _place.set(Place(self, None)), replica.scope.set(self)
         try:
             with tf.variable_creator_scope(self._create), tf.device(self._devices[0]):
@@ -115,15 +121,30 @@ class Strategy:
             replica.scope.reset(outer)
 
     def _create(self, make: Callable[..., tf.Variable], **kwargs: Any) -> tf.Variable:
-        """A variable, which has the value of the first process in all, and a copy for each replica of this one."""
+        """A variable, which has the value of the first process in all, and a copy for each replica of this one. In a
+        replica all but the first get what the first one made."""
+        place = _place.get()
+        context: Any = None if place is None else place.replica
+        shares = context is not None and context._meeting is not None and not context._meeting.at_once
+        if shares and context._number:
+            return context._made(kwargs.get("name"))
+        variable = self._for_all(make, kwargs)
+        if shares:
+            context._meeting.made.setdefault(kwargs.get("name"), []).append(variable)
+        return variable
+
+    def _for_all(self, make: Callable[..., tf.Variable], kwargs: dict[str, Any]) -> tf.Variable:
         variable = make(**kwargs)
+        if isinstance(variable, _variables.DistributedVariable):
+            return variable
         if self._group.size > 1:
             with tf.init_scope():
                 variable.assign(tensor(self._group.broadcast(variable.numpy()), variable.dtype))
-        if self.num_replicas_in_sync == 1:
+        if self.num_replicas_in_sync == 1 and not self._mirrors:
+            variable._distribute_strategy = self  # type: ignore[attr-defined]  # libraries ask for it
             return variable
         return _variables.copied(variable, lambda initial_value: make(**{**kwargs, "initial_value": initial_value}),
-                                 self, kwargs.get("synchronization"), kwargs.get("aggregation"))
+                                 self)
 
     def run(self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None, options: Any = None) -> Any:
         """Calls a function for each replica, with that replica's part of the arguments.
@@ -138,22 +159,64 @@ class Strategy:
             RuntimeError: this is in a replica.
         """
         del options
+        if not isinstance(args, (list, tuple)):
+            raise ValueError(f"positional args must be a list or tuple, got {type(args)}")
         place = _place.get()
         if place is not None and place.replica is not None and not place.replica.strategy._is_default:
             raise RuntimeError("strategy.run must not be called in what strategy.run calls.")
+        if isinstance(fn, Function) and len(self._devices) > 1:
+            if not self._on_gpus:
+                return self._of_all(fn)(*args, **(kwargs or {}))
+            return self._run_each(fn, args, kwargs, at_once=current() is None)  # a program runs on one of them
+        return self._run_each(fn, args, kwargs)
+
+    @property
+    def _on_gpus(self) -> bool:
+        return any(placement.parse(name)[0] == "GPU" for name in self._devices)
+
+    def _of_all(self, fn: Function) -> Function:
+        """A function that is called in each replica as one of all of them: their exchanges are parts of its graph."""
+        known: Any = fn.__dict__.setdefault("_of_all", weakref.WeakKeyDictionary())
+        made: Any = known.get(self)
+        if made is None:
+            plain, strategy = fn.plain, weakref.ref(self)
+
+            def run(*args: Any, **kwargs: Any) -> Any:
+                held: Any = strategy()
+                return held._run_each(plain, args, kwargs)
+            made = known[self] = Function(run, fn._settings._replace(input_signature=None))
+        return made
+
+    def _run_each(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Any, at_once: bool = False) -> Any:
+        """The results of a function for each replica; see `run`.
+
+        Args:
+            at_once: whether they run side by side rather than in turns.
+        """
         fn, given = fn if current() is None else staged(fn), (tuple(args), dict(kwargs or {}))
         if len(self._devices) == 1:
-            return self._run_one(fn, given, self._replica(0, None))
-        meeting = Meeting(len(self._devices), current())
-        calls = [functools.partial(self._run_one, fn, collective.part(given, n), self._replica(n, meeting))
+            return self._run_one(fn, part(given, 0), self._replica(0, None))
+        meeting = Meeting(len(self._devices), current(), at_once)
+        calls = [functools.partial(self._run_one, fn, part(given, n), self._replica(n, meeting))
                  for n in range(len(self._devices))]
-        return _together(collective.run_replicas(calls, meeting))
+        return regroup(collective.run_replicas(calls, meeting))
 
     def _run_one(self, fn: Callable[..., Any], given: tuple[tuple[Any, ...], dict[str, Any]],
                  replica: ReplicaContext) -> Any:
         args, kwargs = given
         with replica, tf.device(replica.devices[0]):
             return fn(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def _outside(self) -> Iterator[None]:
+        """A block in which code runs for all replicas, from within one."""
+        place, here = _place.set(None), replica.here.set(replica.Replica(0, 1))
+        try:
+            with self.scope():
+                yield
+        finally:
+            _place.reset(place)
+            replica.here.reset(here)
 
     # -- values -----------------------------------------------------------------------------------
     def reduce(self, reduce_op: Any, value: Any, axis: int | None) -> Any:
@@ -176,13 +239,40 @@ class Strategy:
         if place is not None and place.replica is not None and not self._is_default:
             raise RuntimeError("strategy.reduce is called outside of what strategy.run calls; a replica has "
                                "get_replica_context().all_reduce.")
-        rows = self._rows(value)
         if axis is not None:
+            rows = _Rows(value, len(self._devices))
             return nest.pack(rows.structure, self._over_axis(rows, kind, axis))
-        return nest.pack(rows.structure, collective.reduced(self, rows.tensors, kind))
+        leaves = nest.flatten(value, expand_composites=False)
+        own = [self._own(kind, leaf) for leaf in leaves]
+        dense = [n for n, rows in enumerate(own) if len(rows) and not isinstance(rows[0], tf.IndexedSlices)]
+        totals = collective.reduced(self, [[tensor(rows[k]) for rows in map(own.__getitem__, dense)]
+                                           for k in range(len(self._devices))], kind) if dense else []
+        results = dict(zip(dense, totals, strict=True))
+        return nest.pack(value, [
+            results[n] if n in results else self._reduced_slices(kind, own[n]) if own[n] else _whole(leaf)
+            for n, leaf in enumerate(leaves)], expand_composites=False)
 
-    def _rows(self, value: Any) -> _Rows:
-        return _Rows(value, len(self._devices))
+    def _own(self, kind: ReduceOp, value: Any) -> tuple[Any, ...]:
+        """What is to be reduced of this process's replicas; nothing where the mean is what all have.
+
+        Raises:
+            ValueError: it is the same for all of several, which have no sum.
+        """
+        one = not isinstance(value, DistributedValues)
+        if isinstance(value, Mirrored) or one and len(self._devices) > 1:
+            if kind is ReduceOp.MEAN:
+                return ()
+            if self.num_replicas_in_sync > 1:
+                raise ValueError(f"A non-DistributedValues value {value} cannot be reduced with the given reduce op "
+                                 f"{kind}.")
+        return (value,) if one else value.values
+
+    def _reduced_slices(self, kind: ReduceOp, own: Sequence[Any]) -> Any:
+        """The slices of all replicas, whose sum or mean they are."""
+        values, indices = collective.gathered(self, [[one.values, one.indices] for one in own], 0)
+        if kind is ReduceOp.MEAN:
+            values = values / tf.constant(self.num_replicas_in_sync, values.dtype)
+        return tf.IndexedSlices(values, indices, own[0].dense_shape)
 
     def _over_axis(self, rows: _Rows, kind: ReduceOp, axis: int) -> list[Any]:
         """Sums or means of elements along an axis, of all replicas."""
@@ -205,20 +295,27 @@ class Strategy:
         >>> tf.distribute.get_strategy().gather(tf.constant([1, 2]), axis=0).numpy().tolist()
         [1, 2]
         """
-        rows = self._rows(value)
+        if self._group.size == 1 and len(self._devices) > 1 and not any(
+                isinstance(leaf, DistributedValues) for leaf in nest.flatten(value, expand_composites=False)):
+            return value
+        rows = _Rows(value, len(self._devices))
         return nest.pack(rows.structure, collective.gathered(self, rows.tensors, axis))
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
         """The values of this process's replicas.
 
         Args:
-            value: what `run` gave.
+            value: what `run` gave, a structure of such values, or a variable.
 
         >>> import twofold as tf
         >>> tf.distribute.get_strategy().experimental_local_results(3)
         (3,)
         """
-        return value.values if isinstance(value, PerReplica) else (value,)
+        if isinstance(value, DistributedValues):
+            return value.values
+        if not nest.is_nested(value, expand_composites=False):
+            return (value,)
+        return tuple([local(value, n) for n in range(len(self._devices))])
 
     # -- data -------------------------------------------------------------------------------------
     def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
@@ -256,8 +353,10 @@ class Strategy:
             value_fn: called with a `tf.distribute.experimental.ValueContext`.
         """
         first = self._group.rank * len(self._devices)
-        return _together([value_fn(ValueContext(first + n, self.num_replicas_in_sync))
-                          for n in range(len(self._devices))])
+        values = [value_fn(ValueContext(first + n, self.num_replicas_in_sync)) for n in range(len(self._devices))]
+        if len(values) == 1 and not self._mirrors:
+            return values[0]
+        return nest.map_structure(lambda *leaves: PerReplica(leaves), *values, expand_composites=False)
 
     def experimental_make_numpy_dataset(self, numpy_input: Any) -> Any:
         """A `tf.data.Dataset` of the rows of arrays.
@@ -283,18 +382,9 @@ class _Rows:
     """
 
     def __init__(self, value: Any, count: int) -> None:
-        given = [collective.part(value, n) for n in range(count)]
+        given = [local(value, n) for n in range(count)]
         self.structure = given[0]
         self.tensors = [[tensor(leaf) for leaf in nest.flatten(one)] for one in given]
-
-
-def _together(results: list[Any]) -> Any:
-    """The results of replicas as one structure."""
-    if len(results) == 1:
-        return results[0]
-    if any(result is None for result in results):
-        return None
-    return nest.map_structure(lambda *leaves: PerReplica(leaves), *results)
 
 
 class ValueContext:
@@ -321,7 +411,13 @@ class StrategyExtended:
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
-        """The devices of this process's replicas."""
+        """The devices of this process's replicas.
+
+        Raises:
+            RuntimeError: it is the default strategy, which has none of its own.
+        """
+        if self._strategy._is_default:
+            raise RuntimeError("worker_devices() method unsupported by default tf.distribute.Strategy.")
         return self._strategy._devices
 
     parameter_devices = worker_devices
@@ -333,45 +429,152 @@ class StrategyExtended:
 
     should_save_summary = should_checkpoint
 
-    def reduce_to(self, reduce_op: Any, value: Any, destinations: Any = None, options: Any = None) -> Any:
-        """Like `Strategy.reduce` without an axis; `destinations` and `options` have no effect."""
-        del destinations, options
-        return self._strategy.reduce(reduce_op, value, None)
-
-    def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Sequence[tuple[Any, Any]],
-                        options: Any = None) -> list[Any]:
-        """The reductions of several values, exchanged together.
+    def reduce_to(self, reduce_op: Any, value: Any, destinations: Any, options: Any = None) -> Any:
+        """The sum or mean of the values of all replicas, for devices.
 
         Args:
             reduce_op: a `tf.distribute.ReduceOp`, or its name.
-            value_destination_pairs: values, each with a destination, which has no effect.
+            value: a value of each replica, or a structure of them.
+            destinations: where to; of a variable or another value of several replicas a tensor is given for each, as
+                `tf.distribute.DistributedValues`, of the name of a device, or what lies on one, a tensor.
+            options: without effect.
+        Raises:
+            RuntimeError: this is in a replica. ValueError: `destinations` is none.
+
+        >>> import twofold as tf
+        >>> strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+        >>> strategy.extended.reduce_to("SUM", tf.constant(2.0), "/cpu:0").numpy()
+        np.float32(2.0)
+        """
+        del options
+        total = self._strategy.reduce(reduce_op, value, None)
+        return nest.map_structure(lambda leaf: self.broadcast_to(leaf, destinations), total, expand_composites=False)
+
+    def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Sequence[tuple[Any, Any]],
+                        options: Any = None) -> list[Any]:
+        """The reductions of several values, exchanged together; see `reduce_to`.
+
+        Args:
+            reduce_op: a `tf.distribute.ReduceOp`, or its name.
+            value_destination_pairs: values, each with its destinations.
             options: without effect.
         """
         del options
-        values: list[Any] = self._strategy.reduce(reduce_op, [value for value, _ in value_destination_pairs], None)
-        return values
+        totals = self._strategy.reduce(reduce_op, [value for value, _ in value_destination_pairs], None)
+        return [self.broadcast_to(total, destinations) for total, (_, destinations) in zip(
+            totals, value_destination_pairs, strict=True)]
+
+    def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
+        """A tensor for devices; see `reduce_to`.
+
+        Args:
+            tensor: the tensor.
+            destinations: see `reduce_to`.
+        """
+        if not isinstance(destinations, (DistributedValues, str, tf.Tensor, tf.Variable, tf.IndexedSlices)):
+            raise ValueError("destinations must be one of a `DistributedValues` object, a tf.Variable object, or a "
+                             f"device string; got {destinations!r}.")
+        if not isinstance(destinations, DistributedValues) or len(destinations.values) == 1:
+            return tensor
+        return MirroredValues([_copy_of(tensor) for _ in destinations.values])
 
     def update(self, var: Any, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None,
                group: bool = True) -> Any:
-        """Calls `fn(var, *args, **kwargs)`; `group` has no effect."""
-        del group
-        return fn(var, *args, **(kwargs or {}))
+        """Calls a function for each copy of a variable, on its device.
+
+        Args:
+            var: a variable of this strategy.
+            fn: called as `fn(copy, *args, **kwargs)`; of values of replicas among its arguments it gets the copy's own,
+                and other variables are their own copies in it.
+            args, kwargs: its arguments.
+            group: whether results are one value, rather than tuples with one for each copy.
+        Returns:
+            What it gives; a `tf.distribute.DistributedValues` where there are several copies, or the variable where it
+            gives the copy.
+        Raises:
+            ValueError: the variable has no copies for the replicas of this strategy.
+
+        >>> import twofold as tf
+        >>> v = tf.Variable(1.0)
+        >>> tf.distribute.get_strategy().extended.update(v, lambda v, x: v.assign_add(x), args=(2.0,)).numpy()
+        np.float32(3.0)
+        """
+        replica, given = _here().replica, (tuple(args), dict(kwargs or {}))
+        if replica is not None and not replica.strategy._is_default:
+            return replica.merge_call(lambda _, *merged, **named: self.update(var, fn, merged, named, group),
+                                      given[0], given[1])
+        strategy = self._strategy
+        if isinstance(var, _variables.DistributedVariable):
+            copies = var.values
+        elif len(strategy._devices) == 1:
+            copies = (var,)
+        else:
+            raise ValueError(f"`update` takes variables that were made in the scope of the strategy; got {var!r}.")
+        fn = fn if current() is None else staged(fn)
+        results = [self._updated(n, functools.partial(fn, copy), part(given, n)) for n, copy in enumerate(copies)]
+        result = regroup(results, MirroredValues)
+        return result if group else nest.map_structure(strategy.experimental_local_results, result,
+                                                       expand_composites=False)
+
+    def _updated(self, number: int, fn: Callable[..., Any], given: tuple[tuple[Any, ...], dict[str, Any]]) -> Any:
+        """The result of a function for a copy, by its number."""
+        args, kwargs = given
+        strategy = self._strategy
+        if strategy._is_default:
+            return fn(*args, **kwargs)
+        with strategy.scope(), tf.device(strategy._devices[number]), surroundings.within(update=number):
+            place = _place.set(Place(strategy, None, number))
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                _place.reset(place)
+
+    def read_var(self, v: Any) -> Any:
+        """The value of a variable, of all replicas.
+
+        Args:
+            v: a variable of this strategy.
+        """
+        return v.read_value()
+
+    def value_container(self, value: Any) -> Any:
+        """The variable of which a value is a copy, or the value where it is none.
+
+        Args:
+            value: a value.
+        """
+        container = getattr(value, "_distributed_container", _no_container)()
+        return value if container is None else container
+
+    @property
+    def experimental_require_static_shapes(self) -> bool:
+        """Whether sizes must be known in traces: they need not."""
+        return False
 
     def colocate_vars_with(self, colocate_with_variable: Any) -> contextlib.AbstractContextManager[None]:
         """A block whose variables lie where another does; a variable lies where its initial value does.
 
         Args:
             colocate_with_variable: a variable of this strategy.
+        Raises:
+            RuntimeError: this is not in the strategy's scope. ValueError: it is no variable of this strategy.
         """
-        del colocate_with_variable
+        if self._strategy._is_default:
+            return contextlib.nullcontext()
+        if _here().strategy is not self._strategy:
+            raise RuntimeError("Need to be inside \"with strategy.scope()\" for colocate_vars_with.")
+        if not self.variable_created_in_scope(colocate_with_variable):
+            raise ValueError("`colocate_vars_with` must only be passed a variable created in this "
+                             f"tf.distribute.Strategy.scope(), not: {colocate_with_variable!r}")
         return contextlib.nullcontext()
 
     def _in_multi_worker_mode(self) -> bool:  # which Keras asks
         return self._strategy._group.size > 1
 
     def variable_created_in_scope(self, v: Any) -> bool:
-        """Whether a variable is one for all replicas: all are."""
-        return isinstance(v, tf.Variable)
+        """Whether a variable was made in the scope of this strategy."""
+        of = getattr(v, "_distribute_strategy", None)
+        return of is None if self._strategy._is_default else of is self._strategy
 
     def call_for_each_replica(self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         """The same as `Strategy.run`."""
@@ -395,6 +598,21 @@ class _DefaultStrategy(Strategy):
 
     def distribute_datasets_from_function(self, dataset_fn: Callable[[Any], Any], options: Any = None) -> Any:
         return dataset_fn(datasets.InputContext())
+
+
+    def reduce(self, reduce_op: Any, value: Any, axis: int | None) -> Any:
+        return value if axis is None and collective.operation(reduce_op) else super().reduce(reduce_op, value, axis)
+
+    def gather(self, value: Any, axis: int) -> Any:
+        return value
+
+    @contextlib.contextmanager
+    def _outside(self) -> Iterator[None]:
+        place = _place.set(Place(self, None))
+        try:
+            yield
+        finally:
+            _place.reset(place)
 
 
 _default = _DefaultStrategy(["/cpu:0"])
@@ -434,7 +652,23 @@ class OneDeviceStrategy(Strategy):
     """
 
     def __init__(self, device: str) -> None:
-        super().__init__([device])
+        super().__init__([placement.canonical(device)])
+
+
+def _no_container() -> None:
+    return None
+
+
+def _whole(value: Any) -> Any:
+    """What all replicas have."""
+    return value.values[0] if isinstance(value, DistributedValues) else value
+
+
+def _copy_of(value: Any) -> Any:
+    """A tensor, or slices, that are another object."""
+    if isinstance(value, tf.IndexedSlices):
+        return tf.IndexedSlices(tf.identity(value.values), tf.identity(value.indices), value.dense_shape)
+    return tf.identity(value)
 
 
 class MirroredStrategy(Strategy):
@@ -455,10 +689,13 @@ class MirroredStrategy(Strategy):
     1
     """
 
+    _mirrors = True
+
     def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: Any = None) -> None:
         del cross_device_ops
         if devices is None:
             devices = _own_devices()
+        devices = [placement.canonical(device) for device in devices]
         if len(set(devices)) != len(devices):
             raise ValueError(f"MirroredStrategy: devices must differ; got {list(devices)}.")
         super().__init__(devices)
@@ -499,6 +736,8 @@ class MultiWorkerMirroredStrategy(Strategy):
         FailedPreconditionError: they contradict each other.
         UnavailableError: the first one's address cannot be used, or it was lost.
     """
+
+    _mirrors = True
 
     def __init__(self, cluster_resolver: Any = None, communication_options: Any = None) -> None:
         from .cluster_resolver import MpiClusterResolver, TFConfigClusterResolver

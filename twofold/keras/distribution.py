@@ -83,7 +83,7 @@ class Parts:
         def one(numbered: Any) -> None:
             number, part = numbered
             results[number] = fn(part)
-        strategy.run(one, (values.PerReplica(list(enumerate(self._parts))),))
+        strategy._run_each(one, (values.PerReplica(list(enumerate(self._parts))),), None, at_once=True)
         return results
 
 

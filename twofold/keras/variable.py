@@ -38,6 +38,9 @@ class Variable(AutoCastVariable):
     ([3.0, 3.0], 'scale', 'scale', 1)
     """
 
+    aggregation: Any = "none"
+    synchronization: Any = "auto"
+
     def __init__(self, initializer: Any, shape: Any = None, dtype: Any = None, trainable: bool = True,
                  autocast: bool = True, aggregation: Any = "none", synchronization: Any = "auto",
                  name: str | None = None, layout: Any = None, **kwargs: Any) -> None:

@@ -99,6 +99,8 @@ _ELSEWHERE = {
 
 def __getattr__(name: str) -> Any:
     import importlib
+    if name == "distributed":
+        return importlib.import_module(f"{__name__}.distributed")
     if name in _ELSEWHERE:
         module, own = _ELSEWHERE[name]
         return getattr(importlib.import_module(module), own)
