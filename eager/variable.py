@@ -75,7 +75,8 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
 
     Args:
         initial_value: the first value: anything that converts to a tensor, or a function of no arguments.
-        trainable: whether gradient tapes watch it by themselves; by default those of float and complex dtype.
+        trainable: whether gradient tapes watch it by themselves; by default those of float and complex dtype that are
+            not synchronised when they are read.
         validate_shape: whether the shape is fixed by the initial value.
         caching_device, variable_def, import_scope: accepted, without effect.
         synchronization, aggregation: in the scope of a strategy of several replicas in one process
@@ -110,6 +111,10 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
                  aggregation: VariableAggregation | None = None, shape: ShapeLike = None):
         if initial_value is None:
             raise ValueError("The `initial_value` arg to `tf.Variable` must be specified.")
+        if trainable and synchronization is VariableSynchronization.ON_READ:
+            raise ValueError("Synchronization value can be set to VariableSynchronization.ON_READ only for non-trainable "
+                             "variables. You have specified trainable=True and "
+                             "synchronization=VariableSynchronization.ON_READ.")
         wanted = None if dtype is None else dt.as_dtype(dtype)
         trace = tracing()
         start = _start(initial_value, wanted) if trace is None else trace.initial_value(initial_value, wanted)
@@ -119,7 +124,8 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
                              f"supplied `shape` argument ({self._shape}).")
         self._value = alias(start)
         self._name = naming.full_name("Variable" if name is None else name)
-        self._trainable = start.dtype.is_differentiable if trainable is None else bool(trainable)
+        on_read = synchronization is VariableSynchronization.ON_READ
+        self._trainable = start.dtype.is_differentiable and not on_read if trainable is None else bool(trainable)
         self._constraint = constraint
         if aggregation is not None:
             self._aggregation = aggregation

@@ -179,11 +179,12 @@ class Strategy:
         known: Any = fn.__dict__.setdefault("_of_all", weakref.WeakKeyDictionary())
         made: Any = known.get(self)
         if made is None:
-            plain, strategy = fn.plain, weakref.ref(self)
+            strategy, function = weakref.ref(self), weakref.ref(fn)  # which have this one
 
             def run(*args: Any, **kwargs: Any) -> Any:
-                held: Any = strategy()
-                return held._run_each(plain, args, kwargs)
+                of, called = strategy(), function()
+                assert of is not None and called is not None
+                return of._run_each(called.plain, args, kwargs)
             made = known[self] = Function(run, fn._settings._replace(input_signature=None))
         return made
 
