@@ -21,6 +21,8 @@ CLIENT = Client(
 #: the same tests, with what `einops_backend.py` offers in the place of einops's backends of TensorFlow
 OWN_BACKEND = dataclasses.replace(
     CLIENT, name="einops-twofold", example=None,
+    # it runs with the backend `tensorflow` alone, by name
+    arguments=("--deselect=einops/tests/test_layers.py::test_keras_layer",),
     here={"EINOPS_TEST_BACKENDS": "numpy,twofold,twofold.keras", "PYTEST_PLUGINS": "einops_backend"},
     what="the same, here with the backends `twofold` and `twofold.keras` of `tests/clients/einops_backend.py`",
 )
