@@ -214,7 +214,9 @@ def test_scopes_that_number_and_share():
         with v1.variable_scope("all", initializer=v1.constant_initializer(3.0), regularizer=tf.nn.l2_loss,
                                dtype=tf.float64) as scope:
             w = v1.get_variable("w", [2, 2])
-            assert w.dtype == tf.float64
+            assert w.dtype == tf.float64 and scope.caching_device is None
+            scope.set_caching_device("/device:CPU:0")
+            assert scope.caching_device == "/device:CPU:0"
         with v1.variable_scope(scope, reuse=True):
             assert v1.get_variable("w") is w
         local = v1.get_local_variable("local", initializer=5)

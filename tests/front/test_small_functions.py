@@ -63,3 +63,20 @@ def test_polygamma_of_a_tensor_of_orders():
     for wrong in (2.0**63, 171, -1, 1.5, float("nan")):
         with pytest.raises(ValueError, match="0 to 170"):
             tf.math.polygamma(wrong, x)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (2, 3, 7), (1, 4)], ids=str)
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_singular_vectors_are_orthonormal_and_give_the_matrix(shape, full, dtype):
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=shape) + (1j * rng.normal(size=shape) if dtype == "complex128" else 0)
+    s, u, v = [x.numpy() for x in tf.linalg.svd(a, full_matrices=full)]
+    few = s.shape[-1]
+    assert u.shape == (*shape[:-1], shape[-2] if full else few) and v.shape == (*shape[:-2], shape[-1],
+                                                                               shape[-1] if full else few)
+    np.testing.assert_allclose(u[..., :few] * s[..., None, :] @ np.conj(v[..., :few].swapaxes(-1, -2)), a, atol=1e-12)
+    for vectors in (u, v):
+        product = np.conj(vectors.swapaxes(-1, -2)) @ vectors
+        np.testing.assert_allclose(product, np.broadcast_to(np.eye(vectors.shape[-1]), product.shape), atol=1e-12)
+    np.testing.assert_allclose(s, np.linalg.svd(a, compute_uv=False), rtol=1e-12)

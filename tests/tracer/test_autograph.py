@@ -484,6 +484,14 @@ def test_exceptions_that_are_named(which, value):
     assert tf.function(named, fallback=False)(tf.constant(value)).numpy() == named(value)
 
 
+def test_verbosity_adds_and_removes_topics(monkeypatch):
+    monkeypatch.setenv("TWOFOLD_LOG", "cache, retrace")
+    tf.autograph.set_verbosity(3)
+    assert os.environ["TWOFOLD_LOG"] == "cache,retrace,fallback"
+    tf.autograph.set_verbosity(0)
+    assert os.environ["TWOFOLD_LOG"] == "cache"
+
+
 def test_functions_that_have_a_docstring_alone():
     def nothing(x):
         """Does nothing."""
