@@ -157,6 +157,16 @@ class TensorArray(Composite):
         written = ops.tensor_scatter(buffer, place, ops.reshape(item, shape=(1, *item.dims)), mode="update")
         return self._with(written, length)
 
+    def _scattered(self, places: Tensor, items: Tensor) -> TensorArray:
+        buffer = self._empty(items.dims[1:]) if self._buffer is None else self._buffer
+        length = self._length
+        if self._grows:
+            more = ops.add(ops.reduce_max(places), 1)
+            buffer = _grown(buffer, ops.shape(buffer, out_type=dt.int32)[0], more)
+            length = ops.maximum(length, more)
+        places = ops.reshape(places, shape=(*places.dims, 1))
+        return self._with(ops.tensor_scatter(buffer, places, items, mode="update"), length)
+
     def read(self, index: Integer, name: str | None = None) -> Tensor:
         """The item with a number.
 
@@ -212,10 +222,12 @@ class TensorArray(Composite):
         """The array with the slices of `value` along its first axis written under `indices`."""
         places = convert.as_tensor(indices)
         items = convert.as_tensor(value, None if isinstance(value, (Tensor, Variable)) else self._dtype)
-        array = self
-        for n in range(places.dims[0]):
-            array = array.write(places[n], items[n])
-        return array
+        if self._items is not None and not self._deferred(places, items):
+            array = self
+            for n in range(places.dims[0]):
+                array = array.write(places[n], items[n])
+            return array
+        return self._staged()._scattered(ops.cast(places, dtype=dt.int32), items)
 
     def split(self, value: PythonValue, lengths: PythonValue, name: str | None = None) -> TensorArray:
         """The array with parts of a tensor of the given lengths along its first axis as items."""

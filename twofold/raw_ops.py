@@ -202,24 +202,24 @@ MatrixBandPart(input, num_lower, num_upper) = linalg.band_part(input, num_lower,
 MatrixDeterminant(input) = linalg.det(input)
 MatrixDiag(diagonal) = linalg.diag(diagonal)
 MatrixDiagPart(input) = linalg.diag_part(input)
-MatrixDiagPartV2(input, k, padding_value) = linalg.diag_part(input, k, padding_value, align='LEFT_LEFT')
-MatrixDiagPartV3(input, k, padding_value, align='RIGHT_LEFT') = linalg.diag_part(input, k, padding_value, align)
+MatrixDiagPartV2(input, k, padding_value) \
+= linalg.diag_part(input, k=k, padding_value=padding_value, align='LEFT_LEFT')
+MatrixDiagPartV3(input, k, padding_value, align='RIGHT_LEFT') \
+= linalg.diag_part(input, k=k, padding_value=padding_value, align=align)
 MatrixDiagV2(diagonal, k, num_rows, num_cols, padding_value) \
-= linalg.diag(diagonal, k, num_rows, num_cols, padding_value, align='LEFT_LEFT')
+= linalg.diag(diagonal, k=k, num_rows=num_rows, num_cols=num_cols, padding_value=padding_value, align='LEFT_LEFT')
 MatrixDiagV3(diagonal, k, num_rows, num_cols, padding_value, align='RIGHT_LEFT') \
-= linalg.diag(diagonal, k, num_rows, num_cols, padding_value, align)
+= linalg.diag(diagonal, k=k, num_rows=num_rows, num_cols=num_cols, padding_value=padding_value, align=align)
 MatrixExponential(input) = linalg.expm(input)
 MatrixInverse(input, adjoint=False) = linalg.inv(input, adjoint)
 MatrixLogarithm(input) = linalg.logm(input)
 MatrixSetDiag(input, diagonal) = linalg.set_diag(input, diagonal)
-MatrixSetDiagV2(input, diagonal, k) = linalg.set_diag(input, diagonal, k, align='LEFT_LEFT')
-MatrixSetDiagV3(input, diagonal, k, align='RIGHT_LEFT') = linalg.set_diag(input, diagonal, k, align)
+MatrixSetDiagV2(input, diagonal, k) = linalg.set_diag(input, diagonal, k=k, align='LEFT_LEFT')
+MatrixSetDiagV3(input, diagonal, k, align='RIGHT_LEFT') = linalg.set_diag(input, diagonal, k=k, align=align)
 MatrixSolve(matrix, rhs, adjoint=False) = linalg.solve(matrix, rhs, adjoint)
 MatrixSquareRoot(input) = linalg.sqrtm(input)
 MatrixTriangularSolve(matrix, rhs, lower=True, adjoint=False) = linalg.triangular_solve(matrix, rhs, lower, adjoint)
 Max(input, axis, keep_dims=False) = reduce_max(input, axis, keep_dims)
-MaxPool(input, ksize, strides, padding, explicit_paddings=[], data_format='NHWC') \
-= nn.max_pool2d(input, ksize, strides, padding, data_format)
 MaxPool3D(input, ksize, strides, padding, data_format='NDHWC') \
 = nn.max_pool3d(input, ksize, strides, padding, data_format)
 MaxPoolV2(input, ksize, strides, padding, data_format='NHWC') \
@@ -248,6 +248,7 @@ Pad(input, paddings) = pad(input, paddings)
 PadV2(input, paddings, constant_values) = pad(input, paddings, constant_values=constant_values)
 ParallelDynamicStitch(*indices, *data) = dynamic_stitch(indices, data)
 ParseTensor(serialized, out_type) = io.parse_tensor(serialized, out_type)
+Polygamma(a, x) = math.polygamma(a, x)
 PreventGradient(input, message='') = stop_gradient(input)
 Prod(input, axis, keep_dims=False) = reduce_prod(input, axis, keep_dims)
 Qr(input, full_matrices=False) -> q, r = linalg.qr(input, full_matrices)
@@ -287,7 +288,6 @@ SegmentProd(data, segment_ids) = math.segment_prod(data, segment_ids)
 SegmentSum(data, segment_ids) = math.segment_sum(data, segment_ids)
 Select(condition, x, y) = raw.select(condition, x, y)
 SelectV2(condition, t, e) = where(condition, t, e)
-SelfAdjointEigV2(input, compute_v=True) -> e, v = linalg.eigh(input)
 SerializeTensor(tensor) = io.serialize_tensor(tensor)
 Shape(input, out_type=tf.int32) = shape(input, out_type)
 ShapeN(*input, out_type=tf.int32) = shape_n(input, out_type)
@@ -357,7 +357,6 @@ StringToNumber(string_tensor, out_type=tf.float32) = strings.to_number(string_te
 StringUpper(input, encoding='') = strings.upper(input, encoding)
 Substr(input, pos, len, unit='BYTE') = strings.substr(input, pos, len, unit)
 Sum(input, axis, keep_dims=False) = reduce_sum(input, axis, keep_dims)
-Svd(input, compute_uv=True, full_matrices=False) -> s, u, v = linalg.svd(input, full_matrices)
 TensorScatterAdd(tensor, indices, updates, bad_indices_policy='') \
 = tensor_scatter_nd_add(tensor, indices, updates, bad_indices_policy)
 TensorScatterMax(tensor, indices, updates, bad_indices_policy='') \
@@ -398,16 +397,15 @@ ZerosLike(x) = zeros_like(x)
 
 #: elementwise ops that are no raw ops of TensorFlow, or whose rows are above, since they take more than operands
 _NOT_BY_RULE = frozenset({
-    "add_n", "cast", "cbrt", "clip_by_value", "gelu", "gelu_grad", "gelu_tanh", "gelu_tanh_grad", "hypot", "leaky_relu",
-    "leaky_relu_grad", "log10", "log2", "log_sigmoid", "logical_xor", "masked_divide", "masked_exp", "masked_multiply",
-    "pow_derivative", "select", "silu", "silu_grad", "where"})
+    "add_n", "cast", "cbrt", "clip_by_value", "equal", "gelu", "gelu_grad", "gelu_tanh", "gelu_tanh_grad", "hypot",
+    "leaky_relu", "leaky_relu_grad", "log10", "log2", "log_sigmoid", "logical_xor", "masked_divide", "masked_exp",
+    "masked_multiply", "not_equal", "polygamma", "pow_derivative", "select", "silu", "silu_grad", "where"})
 #: arguments of those that are not `x`, or `x` and `y`, in the order of the op's operands
 _ARGUMENTS = {
     **dict.fromkeys(("angle", "imag", "real"), ("input", "Tout=tf.float32")), "atan2": ("y", "x"),
     "betainc": ("a", "b", "x"), "complex": ("real", "imag", "Tout=tf.complex64"), "conj": ("input",),
-    **dict.fromkeys(("igamma", "igamma_grad_a", "igammac", "polygamma"), ("a", "x")), "nextafter": ("x1", "x2"),
+    **dict.fromkeys(("igamma", "igamma_grad_a", "igammac"), ("a", "x")), "nextafter": ("x1", "x2"),
     **dict.fromkeys(("elu", "relu", "relu6", "selu", "softplus", "softsign"), ("features",)), "zeta": ("x", "q"),
-    **dict.fromkeys(("equal", "not_equal"), ("x", "y", "incompatible_shape_error=True")),
     **dict.fromkeys(("relu_grad", "relu6_grad", "softsign_grad"), ("gradients", "features")),
     **dict.fromkeys(("elu_grad", "selu_grad"), ("gradients", "outputs")),
     **dict.fromkeys(("sigmoid_grad", "tanh_grad"), ("y", "dy"))}
@@ -415,9 +413,11 @@ _ARGUMENTS = {
 _GRADIENT_LAST = frozenset({"sigmoid_grad", "tanh_grad"})
 #: where the function of an elementwise op is looked for, before the op itself
 _MODULES = ("math", "nn", "math.special", "bitwise", "")
-#: arguments that say how TensorFlow is to compute, or that it is to compute gradients
-_WITHOUT_EFFECT = frozenset({"grad_a", "grad_b", "grad_x", "grad_y", "name", "sparse_gradient", "use_cudnn_on_gpu",
-                             "validate_indices"})
+#: arguments that say how TensorFlow is to compute, that it is to compute gradients, or what it tells who looks on
+_WITHOUT_EFFECT = frozenset({
+    "circular_buffer_size", "debug_ops_spec", "debug_urls", "device_name", "gated_grpc", "grad_a", "grad_b", "grad_x",
+    "grad_y", "io_index", "io_of_node", "is_input", "message", "name", "op_name", "output_slot", "sparse_gradient",
+    "tensor_debug_mode", "tensor_name", "tfdbg_context_id", "tfdbg_run_id", "use_cudnn_on_gpu", "validate_indices"})
 #: arguments that say the result's dtype, which follows here from the operands
 _RESULT_TYPES = frozenset({"Tcomplex", "Tout", "Treal"})
 

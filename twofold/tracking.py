@@ -26,7 +26,7 @@ class Trackable:
 
     @for_the_user
     def __setattr__(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
+        super().__setattr__(name, value)  # which other bases of a class may follow, too
         waiting = self.__dict__.get("_waiting_for_children")
         if waiting and name in waiting and (is_tracked(value) or isinstance(value, (list, dict))):
             waiting.pop(name)(value)

@@ -98,6 +98,17 @@ inner.assign(6.0)
 tf.train.Checkpoint(holder=holder).read(sys.argv[1] + "/point")
 assert inner.numpy() == 5.0
 
+# Other bases see attributes as they are set, as optimizers of Keras do, which keep the variables among them.
+class Listing:
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        vars(self).setdefault("_listed", []).append(name)
+class Both(internal.tracking.AutoTrackable, Listing):
+    pass
+both = Both()
+both.first = inner
+assert both._listed == ["first"]
+
 # Saved models hold what `_trackable_children` says, and the functions that properties give.
 class Served(internal.tracking.AutoTrackable):
     def __init__(self):

@@ -95,6 +95,17 @@ def test_vocabularies_beside_the_weights_are_read(tmp_path):
     assert again.layers[0].get_vocabulary() == layer.get_vocabulary()
 
 
+def test_the_size_of_what_a_vocabulary_decides_is_open_before_there_is_one(tmp_path):
+    """As in files of Keras, which have the vocabulary beside the config: the layers behind are built for its size."""
+    layer = layers.StringLookup(output_mode="multi_hot")
+    assert layer.compute_output_shape((None, 3)) == (None, None)
+    dense = layers.Dense(2)
+    dense.build((None, 5))
+    model = keras.Sequential([keras.Input((1,), dtype="string"), layer, dense])
+    layer.set_vocabulary(["a", "b", "c", "d"])
+    assert layer.compute_output_shape((None, 3)) == (None, 5) and model(tf.constant([["a"]])).shape == (1, 2)
+
+
 def test_vocabularies_from_files_and_functions_of_users(tmp_path):
     (tmp_path / "words.txt").write_text("cat\ndog\n")
     assert layers.StringLookup(vocabulary=str(tmp_path / "words.txt"))(["dog", "ape"]).numpy().tolist() == [2, 0]

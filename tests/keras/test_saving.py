@@ -151,6 +151,32 @@ def test_subclasses_keep_their_weights_by_attribute(tmp_path):
     assert np.array_equal(other(x), model(x))
 
 
+def test_layers_of_subclasses_are_numbered_where_keras_numbers_them(tmp_path):
+    """Keras walks attributes by name, of which `layers` is one: what comes behind it lies there."""
+    class Net(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.steps, self.norm, self.heads = [layers.Dense(3)], layers.BatchNormalization(), {"a": layers.Dense(2)}
+
+        def call(self, x):
+            return self.heads["a"](self.norm(self.steps[0](x)))
+
+    model, other, older = Net(), Net(), Net()
+    x = np.ones((1, 4), np.float32)
+    model(x), other(x), older(x)
+    model.save_weights(tmp_path / "n.weights.h5")
+    have = paths((tmp_path / "n.weights.h5").read_bytes())
+    assert {name.partition("/vars")[0] for name in have} == {"heads/dense", "layers/batch_normalization", "layers/dense"}
+    other.load_weights(tmp_path / "n.weights.h5")
+    assert np.array_equal(other(x), model(x))
+    with h5py.File(tmp_path / "n.weights.h5", "a") as file:  # as earlier versions wrote it
+        file.move("layers/dense", "steps/dense")
+        file.move("layers/batch_normalization", "norm")
+        del file["layers"]
+    older.load_weights(tmp_path / "n.weights.h5")
+    assert np.array_equal(older(x), model(x))
+
+
 def test_weights_that_do_not_fit_change_nothing(tmp_path):
     model, _, _ = small()
     model.save_weights(tmp_path / "w.weights.h5")
@@ -238,6 +264,9 @@ def test_objects_of_ones_own(tmp_path):
         keras.models.load_model(tmp_path / "own.keras")
     again = keras.models.load_model(tmp_path / "own.keras", custom_objects={"Scaled": Scaled})
     assert np.array_equal(again(x), model(x)) and again.layers[0].activation is halved
+    with zipfile.ZipFile(tmp_path / "own.keras") as file:  # in the form that Keras reads
+        assert json.loads(file.read("config.json"))["config"]["layers"][1]["config"]["activation"] == {
+            "module": "builtins", "class_name": "function", "config": "tests>halved", "registered_name": "function"}
     with keras.saving.custom_object_scope({"Scaled": Scaled}):
         assert keras.models.load_model(tmp_path / "own.keras").layers[1].factor == 3.0
 

@@ -81,7 +81,13 @@ def cases(tf):
         "CholeskyGrad": {"l": np.linalg.cholesky(SPD).astype(np.float32), "grad": np.tril(SPD)},
         "TridiagonalMatMul": {"superdiag": ROWS[:, None, :][0], "maindiag": ROWS[1:2], "subdiag": ROWS[2:3],
                               "rhs": _cached("rhs", 4, 2)},
+        "MatrixDiagV3": {"diagonal": ROWS, "k": [-1, 1], "num_rows": -1, "num_cols": -1,
+                         "padding_value": np.float32(9)},
+        "MatrixDiagPartV3": {"input": SPD, "k": [-1, 1], "padding_value": np.float32(9), "align": "LEFT_RIGHT"},
+        "MatrixSetDiagV3": {"input": SPD, "diagonal": np.float32([7, 8]), "k": 1},
         # -- arrays
+        "Polygamma": {"a": np.float32([1, 2]), "x": np.float32([0.5, 3])}, "Equal": {"x": VECTOR, "y": VECTOR},
+        "NotEqual": {"x": VECTOR, "y": VECTOR[:3], "incompatible_shape_error": False},
         "ApproximateEqual": {"x": VECTOR, "y": VECTOR + np.float32([0, 1e-6, 0.1, 0])},
         "BatchToSpace": {"input": np.arange(8, dtype=np.float32).reshape(4, 1, 2, 1), "crops": [[0, 0], [1, 0]],
                          "block_size": 2},
@@ -317,6 +323,10 @@ def cases(tf):
                            "ragged_keys": ["f"], "dense_defaults": [np.int64([])], "num_sparse": 0,
                            "sparse_types": [], "ragged_value_types": [tf.float32], "ragged_split_types": [tf.int64],
                            "dense_shapes": [[1]]},
+        "ParseExampleV2 one": {"serialized": example, "names": [], "sparse_keys": [], "dense_keys": ["n"],
+                               "ragged_keys": [], "dense_defaults": [np.int64([])], "num_sparse": 0,
+                               "sparse_types": [], "ragged_value_types": [], "ragged_split_types": [],
+                               "dense_shapes": [[1]]},
     }
 
 

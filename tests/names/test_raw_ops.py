@@ -18,7 +18,7 @@ def written(p):
     if p.default is p.empty:
         return p.name
     is_dtype = isinstance(p.default, (str, tf.DType)) and p.default in ("uint8", "int32", "int64", "uint64", "float32",
-                                                                        "complex64")
+                                                                        "complex64", "string")
     return f"{p.name}=tf.{tf.as_dtype(p.default).name}" if is_dtype else f"{p.name}={p.default!r}"
 
 
@@ -105,9 +105,16 @@ def test_a_sample_gives_what_its_functions_give():
                 np.testing.assert_array_equal(one.numpy(), np.asarray(other), err_msg=name, strict=True)
 
 
+def test_values_alone_of_decompositions():
+    np.testing.assert_array_equal(raw.Svd(input=SQUARE, compute_uv=False).s, tf.linalg.svd(SQUARE, compute_uv=False))
+    values, vectors = raw.SelfAdjointEigV2(input=SQUARE, compute_v=False)
+    np.testing.assert_array_equal(values, tf.linalg.eigvalsh(SQUARE))
+    assert tf.size(vectors) == 0
+
+
 def test_what_a_row_cannot_do_is_refused():
-    with pytest.raises(tf.errors.InvalidArgumentError, match="compute_uv must be True"):
-        raw.Svd(input=SQUARE, compute_uv=False)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Truncate must be False"):
+        raw.Cast(x=SQUARE, DstT=tf.int32, Truncate=True)
     with pytest.raises(tf.errors.InvalidArgumentError, match="pass Tcomplex=tf.complex128"):
         raw.RFFT(input=X.astype(np.float64), fft_length=[3])
     with pytest.raises(tf.errors.InvalidArgumentError, match="BatchMatMulV2"):

@@ -430,7 +430,87 @@ def version_1(folder):
     return {"x": given, **values}
 
 
-MODELS = [dense, mlp, cnn, recurrent, transformer, text, tables, control, training, steps, branches_1, version_1]
+def exported(folder, signatures, feeds, calls=1):
+    """Saves the current graph of TensorFlow 1 with signatures; gives what each gives for its feeds, call by call."""
+    v1 = tf.compat.v1
+    out = {}
+    with v1.Session() as session:
+        session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
+        builder = v1.saved_model.Builder(folder)
+        builder.add_meta_graph_and_variables(session, ["serve"], {
+            name: v1.saved_model.predict_signature_def(*both) for name, both in signatures.items()},
+            main_op=v1.local_variables_initializer(), strip_default_attrs=True)
+        builder.save()
+        for name, (inputs, outputs) in signatures.items():
+            given = {tensor: feeds[key] for key, tensor in inputs.items()}
+            for n in range(calls):
+                for key, value in session.run(outputs, given).items():
+                    out[f"{name}/{n}/{key}"] = value
+    return {**feeds, **out}
+
+
+def loops_1(folder):
+    """Loops of TensorFlow 1: within one another, with branches, arrays, and sizes that change."""
+    v1 = tf.compat.v1
+    with v1.Graph().as_default():
+        v1.disable_control_flow_v2()
+        x, n = v1.placeholder(tf.float32, [None, 4], "x"), v1.placeholder(tf.int32, [], "n")
+
+        def inner(i, y):
+            _, z = v1.while_loop(lambda j, z: j < i,
+                                 lambda j, z: (j + 1, z + tf.sin(x) * tf.cast(j, tf.float32)), [0, y])
+            return i + 1, v1.cond(tf.equal(i % 2, 0), lambda: z * 2 + x, lambda: z - 1.0)
+        i, y = v1.while_loop(lambda i, y: tf.logical_and(i < n, tf.reduce_sum(y) < 1e3), inner, [0, x])
+        z = v1.cond(tf.reduce_sum(x) > 3, lambda: v1.while_loop(
+            lambda i, z: i < 3, lambda i, z: (i + 1, z * x), [0, x])[1], lambda: v1.cond(n > 9, lambda: x, lambda: -x))
+        rows = tf.shape(x)[0]
+        read = tf.TensorArray(tf.float32, rows).unstack(x)
+        _, sums, last = v1.while_loop(
+            lambda i, out, s: i < rows, lambda i, out, s: (i + 1, out.write(i, s), s + read.read(i)),
+            [0, tf.TensorArray(tf.float32, rows), tf.zeros([4])])
+        _, grown = v1.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, tf.concat([y, x], 0)), [0, x],
+                                 shape_invariants=[tf.TensorShape([]), tf.TensorShape([None, 4])])
+        arrays = {"sums": sums.stack(), "last": last, "map": tf.map_fn(lambda r: r * 2, x),
+                  "scan": tf.scan(lambda a, r: a + r, x)}
+        return exported(folder, {"loop": ({"x": x, "n": n}, {"i": i, "y": y, "z": z}),
+                                 "arrays": ({"x": x}, arrays), "grown": ({"x": x}, {"y": grown})},
+                        {"x": noise(3, 4), "n": np.array(5, np.int32)})
+
+
+def variables_1(folder):
+    """Variables of TensorFlow 1: references that are assigned, parts of larger ones, one that is no part of files."""
+    v1 = tf.compat.v1
+    with v1.Graph().as_default():
+        x = v1.placeholder(tf.float32, [3, 4], "x")
+        count = v1.Variable(0, use_resource=False, trainable=False, name="count")
+        w = v1.Variable(np.full((4, 2), 0.5, np.float32), use_resource=False, name="w")
+        with tf.control_dependencies([v1.assign_add(count, 1)]):
+            y = tf.matmul(x, w) + tf.cast(v1.identity(count), tf.float32)
+        loss = tf.reduce_mean((tf.matmul(x, w) - 1) ** 2)
+        steps = []
+        for optimizer in (v1.train.GradientDescentOptimizer(0.1), v1.train.AdamOptimizer(0.1)):
+            with tf.control_dependencies(steps):
+                steps = [optimizer.minimize(loss)]
+        with tf.control_dependencies(steps):
+            after = v1.identity(w)
+        table = v1.Variable(np.ones((3, 4), np.float32), use_resource=False, name="table")
+        with tf.control_dependencies([v1.scatter_add(table, [0, 2], x[:2])]):
+            changed = table[1:2].assign(x[2:3])
+        with tf.control_dependencies([changed]):
+            rows = v1.identity(table)
+        parts = v1.get_variable("parts", [4, 6], initializer=v1.random_normal_initializer(seed=3),
+                                partitioner=v1.fixed_size_partitioner(3, 1))
+        local = v1.get_variable("local", [4], initializer=v1.constant_initializer(3.0), use_resource=True,
+                                collections=[v1.GraphKeys.LOCAL_VARIABLES])
+        return exported(folder, {
+            "counted": ({"x": x}, {"y": y}), "trained": ({"x": x}, {"loss": loss, "after": after}),
+            "table": ({"x": x}, {"rows": rows}),
+            "others": ({"x": x}, {"y": tf.matmul(x * local, tf.convert_to_tensor(parts))})},
+            {"x": noise(3, 4)}, calls=2)
+
+
+MODELS = [dense, mlp, cnn, recurrent, transformer, text, tables, control, training, steps, branches_1, version_1,
+          loops_1, variables_1]
 
 
 def main():

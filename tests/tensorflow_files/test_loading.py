@@ -200,6 +200,17 @@ def test_branches_of_tensorflow_1(unpacked: Any) -> None:
     _near([branch(p=a, c=b)["y"] for a in (x, -x) for b in (True, False)], want["results"])
 
 
+@pytest.mark.parametrize("name", ["loops_1", "variables_1"])
+def test_loops_and_variables_of_tensorflow_1(unpacked: Any, name: str) -> None:
+    folder, want = unpacked(name)
+    signatures = tf.saved_model.load(folder).signatures
+    for signature, call in sorted({(*key.split("/")[:2],) for key in want if "/" in key}):
+        inputs = ("x", "n") if signature == "loop" else ("x",)
+        made = signatures[signature](**{key: want[key] for key in inputs})
+        for key, value in made.items():
+            _near(value, want[f"{signature}/{call}/{key}"])
+
+
 def test_steps_of_optimizers_that_are_ops(unpacked: Any) -> None:
     folder, want = unpacked("steps")
     loaded = tf.saved_model.load(folder)

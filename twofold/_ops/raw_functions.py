@@ -255,9 +255,18 @@ def ragged_to_tensor(shape: Any, values: Any, default_value: Any, row_partition_
                                                  "are not supported")
     sizes = tf.get_static_value(tf.convert_to_tensor(shape))
     if sizes is None:
-        raise UnimplementedError(None, None, "RaggedTensorToTensor: the shape must be known")
+        return _of_sizes(ragged.to_tensor(default_value), tf.convert_to_tensor(shape), default_value)
     wanted = None if np.ndim(sizes) == 0 else [None if n < 0 else int(n) for n in sizes]
     return ragged.to_tensor(default_value, shape=wanted)
+
+
+def _of_sizes(dense: Any, sizes: Any, default_value: Any) -> Any:
+    """A tensor cut, or filled up, to sizes that only running tells; -1 stands for a size as it is."""
+    now = tf.shape(dense, sizes.dtype)
+    wanted = tf.where(sizes < 0, now, sizes)
+    kept = tf.slice(dense, tf.zeros_like(now), tf.minimum(wanted, now))
+    return tf.pad(kept, tf.stack([tf.zeros_like(now), wanted - tf.minimum(wanted, now)], axis=1),
+                  constant_values=default_value)
 
 
 # -- gradients -----------------------------------------------------------------------------------------

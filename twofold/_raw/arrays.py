@@ -340,3 +340,24 @@ def audio_spectrogram(input: Any, window_size: int, stride: int, magnitude_squar
 def isotonic_regression(input: Any, output_dtype: Any = tf.float32) -> Any:
     return tuple([tf.cast(made, dtype) for made, dtype in zip(
         tf.nn.isotonic_regression(input), (output_dtype, tf.int32), strict=True)])
+
+
+# -- comparisons --------------------------------------------------------------------------------------
+def _compared(compare: Any, x: Any, y: Any, incompatible_shape_error: bool, differ: bool) -> Any:
+    """A comparison; of shapes that do not broadcast, if that is no error, the one result that is said for them."""
+    x, y = tf.convert_to_tensor(x), tf.convert_to_tensor(y)
+    pairs = zip(reversed(x.shape.as_list()), reversed(y.shape.as_list()), strict=False)
+    if not incompatible_shape_error and any(None not in pair and 1 not in pair and pair[0] != pair[1]
+                                            for pair in pairs):
+        return tf.constant(differ)
+    return compare(x, y)
+
+
+@op()
+def equal(x: Any, y: Any, incompatible_shape_error: bool = True) -> Any:
+    return _compared(tf.equal, x, y, incompatible_shape_error, False)
+
+
+@op()
+def not_equal(x: Any, y: Any, incompatible_shape_error: bool = True) -> Any:
+    return _compared(tf.not_equal, x, y, incompatible_shape_error, True)

@@ -29,6 +29,12 @@ def _pads(padding: str, explicit: Any) -> Any:
     return [list(pair) for pair in zip(explicit[::2], explicit[1::2], strict=True)]
 
 
+@op()
+def max_pool(input: Any, ksize: Any, strides: Any, padding: str, explicit_paddings: Any = [],  # noqa: B006
+             data_format: str = "NHWC") -> Any:
+    return tf.nn.max_pool2d(input, ksize, strides, _pads(padding, explicit_paddings), data_format)
+
+
 @op(name="Conv3DBackpropFilterV2")
 def conv3d_backprop_filter_v2(input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: str,
                               data_format: str = "NDHWC",

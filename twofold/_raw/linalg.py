@@ -29,6 +29,21 @@ def eig(input: Any, Tout: Any, compute_v: bool = True) -> Any:
     return values, tf.cast(vectors, Tout)
 
 
+@op("e v", name="SelfAdjointEigV2")
+def self_adjoint_eig_v2(input: Any, compute_v: bool = True) -> Any:
+    matrix = tf.convert_to_tensor(input)
+    return tf.linalg.eigh(matrix) if compute_v else (tf.linalg.eigvalsh(matrix), tf.zeros([0], matrix.dtype))
+
+
+@op("s u v")
+def svd(input: Any, compute_uv: bool = True, full_matrices: bool = False) -> Any:
+    matrix = tf.convert_to_tensor(input)
+    if compute_uv:
+        return tf.linalg.svd(matrix, full_matrices)
+    nothing = tf.zeros([0], matrix.dtype)
+    return tf.linalg.svd(matrix, compute_uv=False), nothing, nothing
+
+
 @op()
 def cholesky_grad(l: Any, grad: Any) -> Any:  # noqa: E741  # TensorFlow's name
     factor = tf.convert_to_tensor(l)

@@ -14,24 +14,7 @@ from .declared import known, op, refuse_others
 
 __all__ = ["ROWS"]
 
-ROWS = """
-AllCandidateSampler(true_classes, num_true, num_sampled, unique, seed=0, seed2=0) \
--> sampled_candidates, true_expected_count, sampled_expected_count \
-= random.all_candidate_sampler(true_classes, num_true, num_sampled, unique, seed)
-ComputeAccidentalHits(true_classes, sampled_candidates, num_true, seed=0, seed2=0) -> indices, ids, weights \
-= nn.compute_accidental_hits(true_classes, sampled_candidates, num_true)
-FixedUnigramCandidateSampler(true_classes, num_true, num_sampled, unique, range_max, vocab_file='', distortion=1, \
-num_reserved_ids=0, num_shards=1, shard=0, unigrams=[], seed=0, seed2=0) \
--> sampled_candidates, true_expected_count, sampled_expected_count \
-= random.fixed_unigram_candidate_sampler(true_classes, num_true, num_sampled, unique, range_max, vocab_file, \
-distortion, num_reserved_ids, num_shards, shard, unigrams, seed)
-LogUniformCandidateSampler(true_classes, num_true, num_sampled, unique, range_max, seed=0, seed2=0) \
--> sampled_candidates, true_expected_count, sampled_expected_count \
-= random.log_uniform_candidate_sampler(true_classes, num_true, num_sampled, unique, range_max, seed)
-UniformCandidateSampler(true_classes, num_true, num_sampled, unique, range_max, seed=0, seed2=0) \
--> sampled_candidates, true_expected_count, sampled_expected_count \
-= random.uniform_candidate_sampler(true_classes, num_true, num_sampled, unique, range_max, seed)
-"""
+ROWS = ""
 
 
 # -- streams of two seeds -----------------------------------------------------------------------------
@@ -76,7 +59,7 @@ def random_shuffle(value: Any, seed: int = 0, seed2: int = 0) -> Any:
 def multinomial(logits: Any, num_samples: Any, seed: int = 0, seed2: int = 0, output_dtype: Any = tf.int64) -> Any:
     logits, dtype = tf.convert_to_tensor(logits), tf.as_dtype(output_dtype)
     stream = _seeded(f"categorical {logits.dtype.name} {dtype.name}", seed, seed2)
-    return draws.categorical(stream, logits, num_samples, dtype)
+    return draws.categorical(stream, logits, int(known(num_samples, "num_samples")), dtype)
 
 
 @op()
@@ -98,6 +81,51 @@ def random_gamma_grad(alpha: Any, sample: Any) -> Any:
     alpha, sample = tf.convert_to_tensor(alpha), tf.convert_to_tensor(sample)
     density = tf.exp((alpha - 1) * tf.math.log(sample) - sample - tf.math.lgamma(alpha))
     return -ops.igamma_grad_a(alpha, sample) / density
+
+
+# -- classes that are drawn ---------------------------------------------------------------------------
+_DRAWN = "sampled_candidates true_expected_count sampled_expected_count"
+
+
+def _op_seed(seed: int, seed2: int) -> int | None:
+    """The seed of a public function for the two of a raw op, of which TensorFlow makes the second of an op's own."""
+    return (seed2 or seed) or None
+
+
+@op(_DRAWN)
+def all_candidate_sampler(true_classes: Any, num_true: int, num_sampled: int, unique: bool, seed: int = 0,
+                          seed2: int = 0) -> Any:
+    return tf.random.all_candidate_sampler(true_classes, num_true, num_sampled, unique)
+
+
+@op(_DRAWN)
+def uniform_candidate_sampler(true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int,
+                              seed: int = 0, seed2: int = 0) -> Any:
+    return tf.random.uniform_candidate_sampler(true_classes, num_true, num_sampled, unique, range_max,
+                                               _op_seed(seed, seed2))
+
+
+@op(_DRAWN)
+def log_uniform_candidate_sampler(true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int,
+                                  seed: int = 0, seed2: int = 0) -> Any:
+    return tf.random.log_uniform_candidate_sampler(true_classes, num_true, num_sampled, unique, range_max,
+                                                   _op_seed(seed, seed2))
+
+
+@op(_DRAWN)
+def fixed_unigram_candidate_sampler(true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int,
+                                    vocab_file: str = "", distortion: float = 1, num_reserved_ids: int = 0,
+                                    num_shards: int = 1, shard: int = 0, unigrams: Any = [],  # noqa: B006
+                                    seed: int = 0, seed2: int = 0) -> Any:
+    return tf.random.fixed_unigram_candidate_sampler(
+        true_classes, num_true, num_sampled, unique, range_max, vocab_file, distortion, num_reserved_ids, num_shards,
+        shard, unigrams, _op_seed(seed, seed2))
+
+
+@op("indices ids weights")
+def compute_accidental_hits(true_classes: Any, sampled_candidates: Any, num_true: int, seed: int = 0,
+                            seed2: int = 0) -> Any:
+    return tf.nn.compute_accidental_hits(true_classes, sampled_candidates, num_true)
 
 
 # -- streams of a key and a counter -------------------------------------------------------------------

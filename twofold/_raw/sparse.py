@@ -340,3 +340,22 @@ def _ctc(name: str, blank: int, inputs: Any, indices: Any, values: Any, lengths:
         tape.watch(inputs)
         loss = tf.nn.ctc_loss(labels, inputs, None, lengths, blank_index=inputs.shape[2] - 1 if blank < 0 else blank)
     return loss, tape.gradient(loss, inputs)
+
+
+# -- as texts -----------------------------------------------------------------------------------------
+@op()
+def serialize_sparse(sparse_indices: Any, sparse_values: Any, sparse_shape: Any, out_type: Any = tf.string) -> Any:
+    refuse_others("SerializeSparse", out_type=(tf.as_dtype(out_type), tf.string))
+    return tf.io.serialize_sparse(_of(sparse_indices, sparse_values, sparse_shape))
+
+
+@op()
+def serialize_many_sparse(sparse_indices: Any, sparse_values: Any, sparse_shape: Any,
+                          out_type: Any = tf.string) -> Any:
+    refuse_others("SerializeManySparse", out_type=(tf.as_dtype(out_type), tf.string))
+    return tf.io.serialize_many_sparse(_of(sparse_indices, sparse_values, sparse_shape))
+
+
+@op("sparse_indices sparse_values sparse_shape")
+def deserialize_many_sparse(serialized_sparse: Any, dtype: Any) -> Any:
+    return parts(tf.io.deserialize_many_sparse(serialized_sparse, dtype))

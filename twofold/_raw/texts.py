@@ -8,7 +8,7 @@ from typing import Any
 import twofold as tf
 from twofold._ops.string_joining import ngrams_of_rows
 
-from .declared import known, op
+from .declared import known, op, rank_of
 from .sparse import parts
 
 __all__ = ["ROWS"]
@@ -116,7 +116,9 @@ def parse_example_v2(serialized: Any, names: Any, sparse_keys: Any, dense_keys: 
     features = _features(sparse_keys, sparse_types, dense_keys, dense_defaults, dense_shapes)
     for key, value, splits in zip(_texts(ragged_keys), ragged_value_types, ragged_split_types, strict=True):
         features[key] = tf.io.RaggedFeature(value, row_splits_dtype=tf.as_dtype(splits))
-    made = tf.io.parse_example(serialized, features)
+    serialized = tf.convert_to_tensor(serialized)
+    parse = tf.io.parse_example if rank_of(serialized) else tf.io.parse_single_example
+    made = parse(serialized, features)
     rows = [made[key] for key in _texts(ragged_keys)]
     return *_laid_out(made, sparse_keys, dense_keys), [r.values for r in rows], [r.row_splits for r in rows]
 

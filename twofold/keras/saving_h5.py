@@ -39,8 +39,14 @@ def _h5py() -> Any:
 
 
 # -- .weights.h5 ----------------------------------------------------------------------------------
-def paths_of(root: Any, optimizer: bool) -> Iterator[tuple[str, Any]]:
-    """Each object with variables or objects within once, with the path of its group."""
+def paths_of(root: Any, optimizer: bool, holds: Callable[[str], bool] | None = None) -> Iterator[tuple[str, Any]]:
+    """Each object with variables or objects within once, with the path of its group.
+
+    Args:
+        root: a model.
+        optimizer: whether its optimizer is among them.
+        holds: whether a file has a group; files of models of the user's own may be without one of their layers.
+    """
     seen: dict[int, Any] = {}  # the objects as well, so that no other gets the identity of one that is gone
     stack: list[tuple[str, Any]] = [("", root)]
     while stack:
@@ -52,7 +58,9 @@ def paths_of(root: Any, optimizer: bool) -> Iterator[tuple[str, Any]]:
             below = list(_numbered(value, path))
         else:
             yield path, value
-            below = [(f"{path}/{name}" if path else name, child) for name, child in _children(value, optimizer)]
+            within = f"{path}/" if path else ""
+            listed = holds is None or holds(f"{within}layers")
+            below = [(f"{within}{name}", child) for name, child in _children(value, optimizer, listed)]
         stack += below[::-1]
 
 
@@ -68,8 +76,8 @@ def _numbered(container: Any, path: str) -> Iterator[tuple[str, Any]]:
             yield f"{path}/{name}_{count}" if count else f"{path}/{name}", item
 
 
-def _children(value: Any, optimizer: bool) -> Iterator[tuple[str, Any]]:
-    """The objects in the attributes, in the order of names, private ones last."""
+def _children(value: Any, optimizer: bool, listed: bool) -> Iterator[tuple[str, Any]]:
+    """The objects in the attributes, in the order of names, private ones last; `layers` is one of a model's."""
     graph = value.__dict__.get("_graph")
     if graph is not None or hasattr(value, "_file_layers"):
         yield "layers", value.layers
@@ -78,6 +86,8 @@ def _children(value: Any, optimizer: bool) -> Iterator[tuple[str, Any]]:
     children = {name: own[name] for name in names if name in own}
     if optimizer and own.get("optimizer") is not None:
         children["optimizer"] = own["optimizer"]
+    if listed and graph is None and hasattr(value, "train_step"):  # a model of the user's own
+        children["layers"] = value.layers
     for name in sorted(children, key=lambda name: f"~{name}" if name.startswith("_") else name):
         child = children[name]
         if name.startswith("_") and getattr(value, name[1:], None) is child:
@@ -232,7 +242,7 @@ def read_weights(path: str, model: Any, skip_mismatch: bool, data: bytes | None 
                              "calling it on data, or by `build`.")
         _build_optimizer(f, model)
         wanted: list[tuple[Any, dict[str, np.ndarray]]] = []
-        for path, value in paths_of(model, True):
+        for path, value in paths_of(model, True, lambda path: reader.group(path) is not None):
             store = _store_of(reader, path)
             fault = _fault(value, store)
             if fault and (hasattr(value, "apply_gradients") or skip_mismatch):

@@ -18,6 +18,8 @@ __all__ = ["Argument", "Body", "Called", "Gradient", "Library", "Node", "Placeho
            "library_of"]
 
 _DEEP = 32  # messages within attributes
+#: control flow of references to variables, which is that of other values
+_REFERENCES = {f"Ref{op}": op for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +246,9 @@ def _node(data: Any, room: Room) -> Node:
     message = Message(data)
     names = message.texts(3)
     attrs = {name: _attribute(value, room) for name, value in message.map(5).items()}
-    return Node(message.text(1), message.text(2), tuple([_source(n) for n in names if not n.startswith("^")]),
-                tuple([n[1:] for n in names if n.startswith("^")]), attrs)
+    op, inputs = message.text(2), tuple([_source(n) for n in names if not n.startswith("^")])
+    after = tuple([n[1:] for n in names if n.startswith("^")])
+    return Node(message.text(1), _REFERENCES.get(op, op), inputs, after, attrs)
 
 
 def _source(name: str) -> Source:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["TensorList"]
+from .table import tensor
+
+__all__ = ["TensorList", "carried"]
 
 
 class TensorList:
@@ -25,3 +27,8 @@ class TensorList:
         self.array: Any = array
         self.dtype: Any = dtype if like is None else like.dtype
         self.shape: Any = shape if like is None else like.shape
+
+
+def carried(value: Any) -> Any:
+    """A value as control flow carries it."""
+    return value.array if isinstance(value, TensorList) else tensor(value)

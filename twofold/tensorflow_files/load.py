@@ -27,7 +27,7 @@ from .loaded import CallableObject, LoadedObject
 from .messages import Message
 from .meta_graph import FILE, MetaGraph, read_meta_graph
 from .objects import SavedConcrete, SavedObject, objects_of
-from .run import Run, lacking
+from .run import Run
 from .structures import Unreadable, parameters_of, value_of
 from .tensors import array_of, dtype_of, shape_of
 from .version_1 import load_graph
@@ -74,7 +74,6 @@ class _Builder:
         if not isinstance(root, LoadedModule):
             raise ValueError("its root is no object")
         root.signatures = LazySignatures(self._signatures())
-        self._refuse_if_nothing_runs()
         return root
 
     # -- leaves -----------------------------------------------------------------------------------
@@ -307,19 +306,6 @@ class _Builder:
             raise ValueError(f"the arguments of signature {name!r} have two sets of names")
         graph.order = order
         return LoadedSignature(name, graph, order)
-
-    def _refuse_if_nothing_runs(self) -> None:
-        """Raise where no function of the file can run, with all ops that lack."""
-        lost: set[str] = set()
-        for name in self.concrete:
-            if name in self.meta.library:
-                missing = lacking(self.meta.library, [self.meta.library.body(name)])
-                if not missing:
-                    return
-                lost |= {*missing}
-        if lost:
-            raise UnimplementedError(None, None, f"{self.path} uses ops that twofold does not have: "
-                                                 f"{', '.join(sorted(lost))}")
 
 
 def _bound(builder: _Builder, saved: SavedConcrete) -> Callable[[], list[Any]]:

@@ -11,9 +11,8 @@ import twofold as tf
 from twofold.eager.variable import Variable
 
 from .graphs import Called, Source
-from .lists import TensorList
+from .lists import TensorList, carried
 from .table import Call, op, tensor, truth
-from .tensors import RESOURCE
 
 __all__: list[str] = []
 
@@ -65,11 +64,10 @@ def _with_default(call: Call, input: Any) -> list[Any]:
     return [input]
 
 
-@op("Identity")
+@op("Identity", "RefIdentity")
 def _same(call: Call, input: Any) -> list[Any]:
-    """The value; where it is a variable of TensorFlow 1, what that holds now."""
-    read = isinstance(input, Variable) and call.attr("T") != RESOURCE
-    return [input.read_value() if read else input]
+    """The value. A variable of TensorFlow 1 is still one: it is read where it is used, as there."""
+    return [input]
 
 
 @op("IdentityN")
@@ -99,6 +97,11 @@ def _switch(call: Call, data: Any, pred: Any) -> list[Any]:
 @op("Merge")
 def _merge(call: Call, inputs: list[Any]) -> list[Any]:
     raise ValueError("it is run by `switches.merged`")
+
+
+@op("Enter", "Exit", "NextIteration")
+def _frame(call: Call, data: Any) -> list[Any]:
+    raise ValueError("it belongs to no loop, which `frames.loop` runs")
 
 
 @op("If", "StatelessIf")
@@ -137,11 +140,6 @@ def _joined(call: Call, branches: Sequence[Called], given: list[Any], run: Any) 
     outputs = run([branch(called) for called in branches])
     outputs = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
     return [kept[n] if n in kept else TensorList(v, lists[n]) if n in lists else v for n, v in enumerate(outputs)]
-
-
-def carried(value: Any) -> Any:
-    """A value as control flow carries it."""
-    return value.array if isinstance(value, TensorList) else tensor(value)
 
 
 # -- loops --------------------------------------------------------------------------------------------

@@ -38,6 +38,15 @@ def _add(call: Call, resource: Any, value: Any) -> list[Any]:
     return []
 
 
+@op("Assign", "AssignAdd", "AssignSub")
+def _assign_reference(call: Call, ref: Any, value: Any) -> list[Any]:
+    """Assigns a variable of TensorFlow 1, and gives it on, to be read by what comes after."""
+    variable = _variable(ref)
+    getattr(variable, {"Assign": "assign", "AssignAdd": "assign_add", "AssignSub": "assign_sub"}[call.node.op])(
+        tensor(value))
+    return [variable]
+
+
 @op("VarIsInitializedOp")
 def _is_there(call: Call, resource: Any) -> list[Any]:
     return [np.array(True)]
@@ -81,6 +90,13 @@ def _scatter(call: Call, resource: Any, indices: Any, updates: Any) -> list[Any]
     return []
 
 
+@op(*[name.removeprefix("Resource") for name in _SCATTERS])
+def _scatter_reference(call: Call, ref: Any, indices: Any, updates: Any) -> list[Any]:
+    rows = tf.IndexedSlices(tensor(updates), tensor(indices))
+    getattr(_variable(ref), _SCATTERS[f"Resource{call.node.op}"])(rows)
+    return [ref]
+
+
 _PLACES = {"ResourceScatterNdAdd": "scatter_nd_add", "ResourceScatterNdSub": "scatter_nd_sub",
            "ResourceScatterNdUpdate": "scatter_nd_update", "ResourceScatterNdMax": "scatter_nd_max",
            "ResourceScatterNdMin": "scatter_nd_min"}
@@ -90,3 +106,20 @@ _PLACES = {"ResourceScatterNdAdd": "scatter_nd_add", "ResourceScatterNdSub": "sc
 def _scatter_nd(call: Call, ref: Any, indices: Any, updates: Any) -> list[Any]:
     getattr(_variable(ref), _PLACES[call.node.op])(tensor(indices), tensor(updates))
     return []
+
+
+@op(*[name.removeprefix("Resource") for name in _PLACES])
+def _scatter_nd_reference(call: Call, ref: Any, indices: Any, updates: Any) -> list[Any]:
+    getattr(_variable(ref), _PLACES[f"Resource{call.node.op}"])(tensor(indices), tensor(updates))
+    return [ref]
+
+
+_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+
+
+@op("ResourceStridedSliceAssign", "StridedSliceAssign")
+def _assign_slice(call: Call, ref: Any, begin: Any, end: Any, strides: Any, value: Any) -> list[Any]:
+    variable, masks = _variable(ref), {name: call.attr(name, 0) for name in _MASKS}
+    variable.assign(tf.raw_ops.TensorStridedSliceUpdate(input=variable.read_value(), begin=begin, end=end,
+                                                        strides=strides, value=tensor(value), **masks))
+    return [] if call.node.op.startswith("Resource") else [variable]

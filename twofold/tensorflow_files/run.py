@@ -18,8 +18,9 @@ from twofold._formats.node_errors import NodeError
 from twofold.eager.variable import Variable
 from twofold.ir.errors import OpError, UnimplementedError
 
+from .frames import Flow, flow_of, loop
 from .graphs import Body, Called, Gradient, Library, Node, Placeholder, Source
-from .switches import in_branches, merged
+from .switches import merged
 from .table import Call, Entry, find
 
 __all__ = ["FAULTS", "Run", "lacking", "plain_attribute"]
@@ -31,6 +32,8 @@ _DEEP = 64  # calls of functions within one another
 _STEPS = 200_000  # nodes that the functions which a function calls may become
 _FOLDED = 4096  # elements up to which values are computed when a graph is traced
 _AXES = 32  # elements of a shape
+#: nodes that run others: what joins the sides of a condition, and what leaves a loop
+_JOINS = frozenset({"Merge", "Exit"})
 #: attributes that Python's functions call otherwise than the ops in files do
 _CALLED = {"squeeze_dims": "axis"}
 #: raw ops that are never computed in advance
@@ -46,16 +49,16 @@ class Values:
         run: gives the outputs of a node, and for each named output where it begins.
     """
 
-    __slots__ = ("_made", "nodes", "_run")
+    __slots__ = ("_made", "nodes", "_run", "flow")
 
     def __init__(self, nodes: dict[str, Node], run: Callable[[Node, Values], tuple[Sequence[Any], dict[str, int]]],
-                 made: Mapping[str, tuple[Sequence[Any], dict[str, int]]] | None = None) -> None:
+                 flow: Flow, made: Mapping[str, tuple[Sequence[Any], dict[str, int]]] | None = None) -> None:
         self._made = dict(made or {})
-        self.nodes, self._run = nodes, run
+        self.nodes, self._run, self.flow = nodes, run, flow
 
     def branch(self) -> Values:
-        """The same values, for nodes that run in a branch: what these make is known there alone."""
-        return Values(self.nodes, self._run, self._made)
+        """The same values, for nodes that run in a branch or a round: what these make is known there alone."""
+        return Values(self.nodes, self._run, self.flow, self._made)
 
     def put(self, name: str, outputs: Sequence[Any], places: dict[str, int]) -> None:
         """Keep the outputs of a node."""
@@ -66,6 +69,23 @@ class Values:
         if node.name not in self._made:
             self._made[node.name] = self._run(node, self)
 
+    def reach(self, sources: Sequence[Source]) -> None:
+        """Run the nodes that values need, each after what it reads and waits for.
+
+        Of a condition only what joins its sides is run here, of a loop only what leaves it: these run the others.
+        """
+        seen, open_ = set[str](), [(source.name, False) for source in reversed(sources)]
+        while open_:
+            name, ready = open_.pop()
+            if ready:
+                self.make(self.nodes[name])
+            elif name in self.nodes and name not in self._made and name not in seen:
+                seen.add(name)
+                node = self.nodes[name]
+                open_.append((name, True))
+                if node.op not in _JOINS:
+                    open_ += [(each, False) for each in (*[s.name for s in node.inputs], *node.after)]
+
     def get(self, source: Source) -> Any:
         """A value.
 
@@ -73,9 +93,9 @@ class Values:
             ValueError: nothing makes it.
         """
         if source.name not in self._made:
-            if source.name not in self.nodes:
-                raise ValueError(f"nothing makes {source}")
-            self.make(self.nodes[source.name])
+            self.reach([source])
+        if source.name not in self._made:
+            raise ValueError(f"nothing makes {source}")
         outputs, places = self._made[source.name]
         number = places.get(source.output, 0) + source.number
         if number >= len(outputs):
@@ -111,7 +131,8 @@ class Run:
         self._outermost = self._outermost or body
         assert body.signature is not None
         attrs = {**body.signature.defaults, **body.attrs, **called.attrs}
-        values = Values({node.name: node for node in body.nodes}, partial(self._node, around=attrs))
+        values = Values({node.name: node for node in body.nodes}, partial(self._node, around=attrs),
+                        flow_of(body.nodes))
         rest = list(given)
         for argument in body.signature.inputs:
             count = _count(argument, attrs)
@@ -125,24 +146,26 @@ class Run:
             raise ValueError(f"functions call each other more than {_DEEP} deep")
         self._depth += 1
         try:
-            for node in _needed(body):
-                values.make(node)
+            self._make(_needed(body), values)
         finally:
             self._depth -= 1
         return [values.get(source) for source in body.outputs]
 
     def graph(self, body: Body, given: dict[str, list[Any]]) -> list[Any]:
         """The outputs of the graph itself for the values of some nodes."""
-        values = Values({node.name: node for node in body.nodes}, partial(self._node, around={}))
+        values = Values({node.name: node for node in body.nodes}, partial(self._node, around={}),
+                        flow_of(body.nodes))
         ready = {**{name: [value] for name, value in self._ready.items()}, **given}
         for name, outputs in ready.items():
             values.put(name, outputs, {})
-        nodes = _needed(body, {*ready})
-        inside = in_branches(nodes)
-        for node in nodes:
-            if node.name not in inside:
-                values.make(node)
+        self._make(_needed(body, {*ready}), values)
         return [values.get(source) for source in body.outputs]
+
+    def _make(self, nodes: Sequence[Node], values: Values) -> None:
+        """Run nodes, which come in order, but for those that branches and loops run."""
+        for node in nodes:
+            if node.name not in values.flow.inside:
+                values.make(node)
 
     def resizes(self) -> bool:
         """Whether an item is written behind the end of a list, which makes it longer."""
@@ -160,8 +183,8 @@ class Run:
         self._left -= 1
         if self._left < 0:
             raise ValueError(f"functions become more than {_STEPS:,} nodes")
-        if node.op == "Merge":
-            return merged(node, values), {}
+        if node.op in _JOINS:
+            return (merged(node, values), {}) if node.op == "Merge" else ([loop(node, values)], {})
         inputs = [values.get(source) for source in node.inputs]
         try:
             return self._ran(node, inputs, values, around)
@@ -225,7 +248,7 @@ def _raw(entry: Entry, name: str, given: dict[str, Any], own: dict[str, Any]) ->
     values = [v for value in given.values() for v in (value if isinstance(value, list) else [value])]
     folds = bool(values) and name not in _RUNS and all(isinstance(v, np.ndarray) for v in values) and (
         sum(v.size for v in values) <= _FOLDED)
-    if not name.startswith(("Resource", "Rng", "Stateful")):  # those assign to the variables
+    if not entry.assigns:
         given = {k: [_read(v) for v in value] if isinstance(value, list) else _read(value)
                  for k, value in given.items()}
     if not folds:
@@ -296,13 +319,15 @@ def _reached(library: Library, bodies: Iterable[Body], stop: Collection[str] = (
 
 
 def lacking(library: Library, bodies: Iterable[Body], stop: Collection[str] = ()) -> list[str]:
-    """The ops of some functions, and of those that they call, that are not here, sorted.
+    """The ops of some functions, and of those that they call, that are not here, sorted, each with one of its nodes.
 
     Args:
         stop: nodes of the file's own graph whose values are known.
     """
-    used = {node.op for node in _reached(library, bodies, stop)}
-    return sorted(op for op in used if op not in library and find(op) is None)
+    used: dict[str, str] = {}
+    for node in _reached(library, bodies, stop):
+        used.setdefault(node.op, node.name)
+    return [f"{op} (node {name!r})" for op, name in sorted(used.items()) if op not in library and find(op) is None]
 
 
 def _attributes(node: Node) -> list[Called]:

@@ -5,38 +5,19 @@ A `Merge` becomes `tf.cond`: what only one side needs runs in its function.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 import twofold as tf
 
+from .frames import Flow, Values
 from .graphs import Node, Source
-from .table import tensor, truth
+from .lists import TensorList, carried
+from .table import truth
 
-__all__ = ["in_branches", "merged"]
-
-
-class Values(Protocol):
-    """The values of a running graph (`run.py`)."""
-
-    nodes: dict[str, Node]
-
-    def get(self, source: Source) -> Any:
-        """A value, which runs the node that makes it."""
-
-    def branch(self) -> Values:
-        """The same values, for nodes that run in a branch."""
-
-
-def in_branches(nodes: Iterable[Node]) -> frozenset[str]:
-    """The names of the nodes that depend on a `Switch` without a `Merge` between; nodes come in order."""
-    depths: dict[str, int] = {}
-    for node in nodes:
-        depth = max([depths.get(name, 0) for name in (*[s.name for s in node.inputs], *node.after)], default=0)
-        depths[node.name] = depth + 1 if node.op == "Switch" else max(depth - 1, 0) if node.op == "Merge" else depth
-    return frozenset(name for name, depth in depths.items() if depth)
+__all__ = ["merged"]
 
 
 def merged(node: Node, values: Values) -> Sequence[Any]:
@@ -48,7 +29,7 @@ def merged(node: Node, values: Values) -> Sequence[Any]:
     sides: dict[int, tuple[int, Source]] = {}
     conditions = set()
     for number, source in enumerate(node.inputs):
-        side, condition = _side(source, values.nodes)
+        side, condition = _side(source, values.nodes, values.flow)
         sides[side] = number, source
         conditions.add(condition)
     if len(node.inputs) != 2 or len(conditions) != 1 or {*sides} != {0, 1}:
@@ -58,14 +39,22 @@ def merged(node: Node, values: Values) -> Sequence[Any]:
         number, source = sides[int(holds)]
         return [values.branch().get(source), np.array(number, np.int32)]
 
+    lists: list[TensorList] = []
+
     def made(side: int) -> Any:
         number, source = sides[side]
-        return lambda: [tensor(values.branch().get(source)), tf.constant(number, tf.int32)]
-    return list(tf.cond(holds, made(1), made(0)))
+
+        def run() -> list[Any]:
+            value = values.branch().get(source)
+            lists.extend([value] if isinstance(value, TensorList) else [])
+            return [carried(value), tf.constant(number, tf.int32)]
+        return run
+    value, number = tf.cond(holds, made(1), made(0))
+    return [TensorList(value, lists[0]) if lists else value, number]
 
 
-def _side(source: Source, nodes: Mapping[str, Node]) -> tuple[int, Source]:
-    """On which side of which condition a value is made: as its `Switch` says, past those of branches within.
+def _side(source: Source, nodes: Mapping[str, Node], flow: Flow) -> tuple[int, Source]:
+    """On which side of which condition a value is made: as its `Switch` says, past branches and loops within.
 
     Raises:
         ValueError: on none.
@@ -77,9 +66,10 @@ def _side(source: Source, nodes: Mapping[str, Node]) -> tuple[int, Source]:
         if node is None or (source.name, depth) in seen:
             continue
         seen.add((source.name, depth))
-        if node.op == "Switch" and not depth:
-            return source.number, _origin(node.inputs[1], nodes)
-        depth += (node.op == "Merge") - (node.op == "Switch")
+        if not flow.of_loop(node):
+            if node.op == "Switch" and not depth:
+                return source.number, _origin(node.inputs[1], nodes)
+            depth += (node.op == "Merge") - (node.op == "Switch")
         open_ += [(each, depth) for each in (*node.inputs, *[Source(name, "", _pivot(name, nodes))
                                                              for name in node.after])]
     raise ValueError(f"{source} is made on no side of a condition")

@@ -50,13 +50,14 @@ class Entry:
         lists: those that are several tensors.
         outputs: the names of the results, where there are several.
         defaults: of a raw op's attributes.
+        assigns: whether a raw op assigns to the variables that it is given.
     """
 
-    __slots__ = ("run", "inputs", "lists", "outputs", "defaults", "raw")
+    __slots__ = ("run", "inputs", "lists", "outputs", "defaults", "raw", "assigns")
 
     def __init__(self, run: Callable[..., Any], signature: inspect.Signature, lists: frozenset[str],
                  outputs: Sequence[str], raw: bool) -> None:
-        self.run, self.lists, self.outputs, self.raw = run, lists, tuple(outputs), raw
+        self.run, self.lists, self.outputs, self.raw, self.assigns = run, lists, tuple(outputs), raw, False
         self.inputs = [name for name, p in signature.parameters.items() if p.default is p.empty]
         self.defaults = {name: p.default for name, p in signature.parameters.items() if p.default is not p.empty}
 
@@ -80,6 +81,7 @@ class Entry:
 
 
 _TABLE: dict[str, Entry] = {}
+_ASSIGN = ("Resource", "Rng", "Stateful")  # how the names of raw ops begin that assign to variables
 
 
 class Call:
@@ -151,12 +153,33 @@ def find(name: str) -> Entry | None:
             importlib.import_module(f"{__package__}.ops_{family}")
     if name not in _TABLE:
         row = raw_ops._row(name)
+        if row is None and name.startswith(_STEPS):
+            return _step_of_reference(name)
         if row is None:
             return None
         outputs: tuple[str, ...] = getattr(row.results, "_fields", ())
         signature = row.signature.replace(parameters=[p for n, p in row.signature.parameters.items() if n != "name"])
         _TABLE[name] = Entry(_caller(row), signature, row.lists, outputs, True)
+        _TABLE[name].assigns = name.startswith(_ASSIGN)
     return _TABLE[name]
+
+
+_STEPS = ("Apply", "SparseApply")  # how the names of steps of optimizers on variables of TensorFlow 1 begin
+
+
+def _step_of_reference(name: str) -> Entry | None:
+    """The meaning of a step of an optimizer that gives the variable on; None where there is none."""
+    step = find(f"Resource{name}")
+    if step is None:
+        return None
+
+    def run(**values: Any) -> Any:
+        step.run(**values)
+        return values[step.inputs[0]]
+    entry = Entry(run, inspect.Signature(), step.lists, (), True)
+    entry.inputs, entry.defaults, entry.assigns = step.inputs, step.defaults, True
+    _TABLE[name] = entry
+    return entry
 
 
 def _caller(row: Any) -> Callable[..., Any]:

@@ -18,6 +18,8 @@ __all__ = ["RESOURCE", "VARIANT", "Room", "array_of", "dtype_of", "shape_of"]
 RESOURCE, VARIANT = 20, 21  # numbers of dtypes of what is no tensor
 _AXES = 254  # that a tensor may have
 _REFERENCE = 100  # added to the numbers of dtypes of references to variables
+#: the numbers of quantised dtypes, which are integers that know of no range here
+_QUANTISED = {11: dt.int8, 12: dt.uint8, 13: dt.int32, 15: dt.int16, 16: dt.uint16}
 _BITS = {19: np.float16, 14: None}  # dtypes whose values lie in half_val; None for that of ml_dtypes
 
 
@@ -48,8 +50,9 @@ def dtype_of(number: int) -> dt.DType:
     Raises:
         ValueError: there is none, or it is one that is not known here.
     """
+    number = number - _REFERENCE if number > _REFERENCE else number
     try:
-        return dt.as_dtype(number - _REFERENCE if number > _REFERENCE else number)
+        return _QUANTISED[number] if number in _QUANTISED else dt.as_dtype(number)
     except TypeError:
         raise ValueError(f"there is no dtype of the number {number} here") from None
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 import twofold as tf
 from twofold._formats.node_errors import NodeError
@@ -16,9 +19,9 @@ from twofold.saved_model.signatures import SignatureFunction
 from twofold.train.tensor_bundle import Bundle
 
 from .functions import Graph, LazySignatures, LoadedSignature, loaded_function
-from .graphs import Body, Source
+from .graphs import Body, Node, Source
 from .loaded import LoadedObject
-from .messages import Message
+from .messages import Message, numbers
 from .meta_graph import MetaGraph
 from .run import FAULTS, Run, lacking
 from .tensors import dtype_of, shape_of
@@ -76,6 +79,31 @@ class _Pruned(Graph):
         return lacking(self.library, [self._body], stop)
 
 
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """Which part of a larger variable one is.
+
+    Attributes:
+        of: the name of the larger one.
+        offset, shape: where the part begins, and its sizes.
+    """
+
+    of: str
+    offset: list[int]
+    shape: list[int]
+
+    def taken(self, whole: np.ndarray) -> np.ndarray:
+        """The part.
+
+        Raises:
+            ValueError: it does not lie within.
+        """
+        part = whole[tuple([slice(at, at + size) for at, size in zip(self.offset, self.shape, strict=True)])]
+        if min(self.offset, default=0) < 0 or list(part.shape) != self.shape:
+            raise ValueError(f"a part of the variable {self.of!r} does not lie within it")
+        return part
+
+
 class _Loader:
     """Makes the variables, tables and signatures of a graph."""
 
@@ -124,16 +152,42 @@ class _Loader:
         prefix = os.path.join(self.meta.path, "variables", "variables")
         if not os.path.exists(prefix + ".index"):
             raise NotFoundError(None, None, f"{prefix}.index: no such file")
-        bundle = Bundle(prefix)
+        bundle, slices = Bundle(prefix), self._slices()
         made = {}
         for node in nodes:
-            names = [node.name, (node.attrs.get("shared_name") or b"").decode("utf-8", "replace")]
-            key = next((name for name in names if name and name in bundle), None)
-            if key is None:
-                continue  # one that the graph's own initialiser sets
-            variable = Variable(tf.constant(bundle.tensor(key)), trainable=node.name in trainable)
-            variable._name = node.name
-            made[node.name] = variable
+            value = self._value(node, bundle, slices)
+            if value is not None:
+                variable = Variable(value, trainable=node.name in trainable)
+                variable._name = node.name
+                made[node.name] = variable
+        return made
+
+    def _value(self, node: Node, bundle: Bundle, slices: dict[str, _Slice]) -> Any:
+        """The value of a variable: the checkpoint's, else zeros, since the graph's own initialiser sets it; None where
+        nobody knows how many."""
+        names = [node.name, (node.attrs.get("shared_name") or b"").decode("utf-8", "replace")]
+        key = next((name for name in names if name and name in bundle), None)
+        if key is not None:
+            return tf.constant(bundle.tensor(key))
+        part = slices.get(node.name)
+        if part is not None and part.of in bundle:
+            return tf.constant(part.taken(bundle.tensor(part.of)))
+        shape, dtype = node.attrs.get("shape"), node.attrs.get("dtype")
+        if not isinstance(dtype, tf.DType) or not isinstance(shape, tf.TensorShape) or not shape.is_fully_defined():
+            return None
+        self.meta.room.take((shape.num_elements() or 0) * dtype.size)
+        return tf.zeros(shape, dtype)
+
+    def _slices(self) -> dict[str, _Slice]:
+        """The variables that are parts of larger ones, by the names of their nodes."""
+        made = {}
+        for name in ("variables", "trainable_variables"):
+            data = self.meta.message.map(4).get(name)
+            for entry in [] if data is None else Message(data).message(2).all(1):
+                if 4 in Message(entry):
+                    about = Message(entry).message(4)
+                    offset, shape = numbers(about.all(3)), numbers(about.all(4))
+                    made[Message(entry).text(1).partition(":")[0]] = _Slice(about.text(1), offset, shape)
         return made
 
     def _declared(self, name: str) -> list[str]:

@@ -308,14 +308,18 @@ class _Lookup(DeclaredLayer):
     def _depth(self) -> int:
         return int(self.max_tokens) if self.pad_to_max_tokens and self.max_tokens else self.vocabulary_size()
 
+    def _known_depth(self) -> int | None:
+        """The size of encoded outputs; None before there is a vocabulary, unless it does not depend on that."""
+        return self._depth() if self._terms or (self.pad_to_max_tokens and self.max_tokens) else None
+
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of a shape."""
         shape = tuple(input_shape)
         if self.output_mode == "int":
             return shape
         if self.output_mode == "one_hot" and (len(shape) < 2 or shape[-1] != 1):
-            return (*shape, self._depth())
-        return (*shape[:-1], self._depth())
+            return (*shape, self._known_depth())
+        return (*shape[:-1], self._known_depth())
 
     def compute_output_spec(self, inputs: Any) -> Any:
         """The spec of the outputs."""

@@ -228,8 +228,8 @@ class TextVectorization(DeclaredLayer):
         if self.output_mode == "int" and self.split is None and self._widths is None:
             return tuple(input_shape)
         if self.output_mode == "one_hot":
-            return (*batch, self.output_sequence_length, self._lookup_layer._depth())
-        return (*batch, self.output_sequence_length if self.output_mode == "int" else self._lookup_layer._depth())
+            return (*batch, self.output_sequence_length, self._lookup_layer._known_depth())
+        return (*batch, self.output_sequence_length if self.output_mode == "int" else self._lookup_layer._known_depth())
 
     def compute_output_spec(self, inputs: Any) -> Any:
         """The spec of the outputs."""
