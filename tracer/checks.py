@@ -16,6 +16,8 @@ from twofold.ir.types import Attrs
 
 from .conditional import predicate
 from .operators import stage_assert, staged
+from .symbolic import SymbolicTensor
+from .trace import current
 from .types import Captured, PythonValue
 
 __all__ = ["check", "enable_numerics", "disable_numerics", "watched"]
@@ -27,6 +29,9 @@ def check(holds: PythonValue, message: str, data: Sequence[PythonValue]) -> None
     shown = [_shown(d) for d in data]
     message = " ".join([message, *[d for d in shown if isinstance(d, str)]])
     tensors = tuple(d for d in shown if not isinstance(d, str))
+    trace = current()
+    if isinstance(test, SymbolicTensor) and trace is not None:
+        test = trace.decided(test)
     if not isinstance(test, bool):
         stage_assert(test, message, tensors)
     elif not test:

@@ -21,7 +21,7 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.op import Op
 
-__all__ = ["KnownElements", "Open", "content", "elements"]
+__all__ = ["KnownElements", "Open", "content", "elements", "truths"]
 
 _SIZES = 64  # elements up to which contents are followed
 _ARITHMETIC: dict[str, Callable[[DimLike, DimLike], DimLike]] = {
@@ -187,6 +187,12 @@ def _folded(node: g.Node, operands: Sequence[np.ndarray | None], trace: KnownEle
     from twofold.ir.passes.folding import computed
     results = computed(node, arrays)
     return None if results is None else results[0]
+
+
+def truths(value: g.Value, trace: KnownElements) -> np.ndarray | None:
+    """The elements of a small bool value where constants tell them; else None."""
+    array = g.constant_of(value)
+    return _truths(value, trace, trace) if array is None else array
 
 
 def _truths(value: g.Value, trace: KnownElements, at: KnownElements | None) -> np.ndarray | None:

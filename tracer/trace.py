@@ -524,8 +524,16 @@ class Trace:
         Args:
             name: of the operation.
         """
-        del name
+        before = len(self.graph.nodes)
         run()
+        return self.effects_since(before, name)
+
+    def effects_since(self, count: int, name: str) -> Any:
+        """The operation of the nodes that were added after the first `count`, where there are such operations."""
+
+    def decided(self, test: SymbolicTensor) -> SymbolicTensor | bool:
+        """The condition of an assertion, or whether it holds, where that is to be told before the graph runs."""
+        return test
 
     def differentiated(self) -> None:
         """Told when gradients were asked for: constructs may have been replaced by ones that give residuals."""

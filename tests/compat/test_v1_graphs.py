@@ -80,6 +80,15 @@ def test_assertions_of_tensorflow_2_are_operations():
                 session.run(y, {x: [bad]})
         with pytest.raises(tf.errors.InvalidArgumentError, match="told"):
             session.run(finite, {x: [np.inf]})
+        chosen = tf.cond(x[0] < 5.0, v1.no_op, lambda: tf.debugging.assert_less(x, 7.0))
+        with tf.control_dependencies([chosen]):
+            z = tf.identity(x)
+        assert session.run(z, {x: [6.0]}) == 6.0
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(z, {x: [8.0]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="is below"):  # constants tell it at once
+            tf.debugging.assert_non_negative(tf.constant([1.0, -1.0]), message="is below")
+        session.run(tf.debugging.assert_positive(tf.constant([1.0, 2.0])))
 
 
 def test_gradients_of_calls_keep_what_comes_before_them():

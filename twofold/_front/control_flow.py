@@ -19,6 +19,7 @@ from twofold.ir import nest, ops
 from twofold.ir.errors import InvalidArgumentError, user_line
 from twofold.tracer import autograph, conditional, invariants, loop
 from twofold.tracer.composite import Composite
+from twofold.tracer.operation import Operation
 from twofold.tracer.operators import stage_assert, staged
 from twofold.tracer.trace import current
 
@@ -66,7 +67,11 @@ def _either(pred: Any, then: Any, otherwise: Any, what: str) -> Any:
     known = conditional.decided(test) if staged(test) else test
     if known is not None:
         return _chosen(then if known else otherwise)
-    return conditional.branch(test, lambda: _chosen(then), lambda: _chosen(otherwise), what)
+    trace = current()
+    assert trace is not None, "what is staged is of a trace"
+    before = len(trace.graph.nodes)
+    result = conditional.branch(test, lambda: _chosen(then), lambda: _chosen(otherwise), what)
+    return trace.effects_since(before, "cond") if result is None else result
 
 
 @public
@@ -115,8 +120,16 @@ def _pairs(given: Any, default: Any) -> list[tuple[Any, Any]]:
 
 
 def _chosen(fn: Callable[[], Any]) -> Any:
-    """The result of the branch that is known to be the one: of a variable its value, as of a branch that is staged."""
-    return nest.map_structure(lambda x: x.read_value() if isinstance(x, Variable) else x, _ready(fn)())
+    """The result of the branch that is known to be the one: of a variable its value, as of a branch that is staged; of
+    an operation that does nothing None."""
+    return nest.map_structure(_result, _ready(fn)())
+
+
+def _result(x: Any) -> Any:
+    if isinstance(x, Variable):
+        return x.read_value()
+    idle = isinstance(x, Operation) and not (x.nodes or x.outputs or getattr(x, "updates", ()))
+    return None if idle else x
 
 
 def _chain(preds: Sequence[Any], fns: Sequence[Any], last: Any, what: str) -> Any:

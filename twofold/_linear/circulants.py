@@ -150,7 +150,7 @@ class _Convolution(LinearOperator):
 
     def _assert_non_singular(self) -> Any:
         return tf.debugging.assert_positive(tf.abs(self._spectrum),
-                                            message="Singular operator: the spectrum contained zero values.")
+                                            message="Singular operator:  Spectrum contained zero values.")
 
     def _assert_positive_definite(self) -> Any:
         return tf.debugging.assert_positive(tf.math.real(self._spectrum), message="Not positive definite: the real "

@@ -133,7 +133,7 @@ class LinearOperatorDiag(LinearOperator):
 
     def _assert_non_singular(self) -> Any:
         return tf.debugging.assert_positive(tf.abs(self._diag),
-                                            message="Singular operator: Diagonal contained zero values.")
+                                            message="Singular operator:  Diagonal contained zero values.")
 
     def _assert_positive_definite(self) -> Any:
         return tf.debugging.assert_positive(tf.math.real(self._diag), message="The diagonal had entries that are not "
@@ -229,7 +229,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
 
     def _assert_non_singular(self) -> Any:
         return tf.debugging.assert_positive(tf.abs(self._diag_part()),
-                                            message="Singular operator: Diagonal contained zero values.")
+                                            message="Singular operator:  Diagonal contained zero values.")
 
     def _linop_inverse(self) -> LinearOperator:
         size = tf.eye(self.domain_dimension_tensor(), dtype=self.dtype)

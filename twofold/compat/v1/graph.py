@@ -31,6 +31,7 @@ from twofold.ir.dtypes import DType
 from twofold.ir.errors import OpError
 from twofold.ir.op import Op, apply
 from twofold.ir.spec import listed, spec
+from twofold.tracer.contents import truths
 from twofold.tracer.operation import title
 from twofold.tracer.symbolic import SymbolicTensor
 from twofold.tracer.trace import Trace
@@ -453,11 +454,14 @@ class _GraphTrace(Trace):
         """A block whose operations come after others."""
         return self.owner.control_dependencies(control_inputs)
 
-    def effect(self, name: str, run: Callable[[], object]) -> Operation:
-        """The operation of the nodes that a function adds to the graph for their effect."""
-        before = len(self.graph.nodes)
-        run()
-        return Operation(self.owner, [], self.owner.scoped(name), nodes=self.graph.nodes[before:], kind=name)
+    def effects_since(self, count: int, name: str) -> Operation:
+        """The operation of the nodes that were added after the first `count`."""
+        return Operation(self.owner, [], self.owner.scoped(name), nodes=self.graph.nodes[count:], kind=name)
+
+    def decided(self, test: SymbolicTensor) -> SymbolicTensor | bool:
+        """Whether an assertion holds, where constants tell it; else its condition."""
+        known = truths(test.value, self) if test.trace is self else None
+        return test if known is None else bool(known)
 
     def inlined(self, call: g.Node | None, nodes: Sequence[g.Node]) -> None:
         """What came before a call comes before each node in its place, and each brings the effects of all."""
