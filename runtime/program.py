@@ -2,7 +2,9 @@
 
 `Executable` splits a graph (`parts.py`) into segments that run natively as one piece each, nodes that need Python (host
 calls, ops of eager kernels, effects, sizes that values decide, and control flow around any of these), and begins and
-ends of exchanges with other replicas. A graph without anything of the latter kinds is a single segment.
+ends of exchanges with other replicas. A graph without anything of the latter kinds is a single segment. One that only
+begins with calls of Python which may run before variables are read, such as those that take the next element of a
+pipeline, is these and the `rest`, whose outputs are those of the graph.
 
 Arrays go in and come out; what runs a node that is not native is handed in by the room that knows how.
 """
@@ -49,6 +51,9 @@ class Executable:
     Attributes:
         parts: segments and nodes in the order in which they run.
         whole: what runs the graph where all of it is native.
+        first, rest: the calls of Python that come first and may run before variables are read, and what is native as a
+            whole after them, if that is all; else none and None.
+        rest_inputs: the values of `graph` that `rest` takes: results of these calls, then inputs.
         moves: whether the graph may run on another backend (`on`).
     """
 
@@ -74,6 +79,9 @@ class Executable:
         self._others: dict[Backend, Executable] = {}
         self.parts: list[Part] = []
         self.last: dict[int, list[g.Value]] = {}
+        self.first: list[g.Node] = []
+        self.rest: Executable | None = None
+        self.rest_inputs: list[g.Value] = []
         self._assumed: dict[int, list[dm.Guard]] = {}
         self.whole: CompiledGraph | None = backend.stored(
             graph, self.donate, label, lambda: graph if improve is None else improve(graph.copy()))
@@ -87,6 +95,8 @@ class Executable:
         self._assumed = self._assumptions()
         if _is_native(graph, self.parts):
             self.whole = backend.program(graph, self.donate, origin, label, sizes)
+        elif self.parts and (rest := self._after_python()) is not None:
+            self._split_off(rest, sizes)
         else:
             for part in self.parts:
                 if isinstance(part, Segment):
@@ -101,9 +111,34 @@ class Executable:
             other = self._others.setdefault(backend, other)
         return other
 
+    def _after_python(self) -> Segment | None:
+        """The one segment behind calls of Python that may run before variables are read, if that is all; it gives what
+        the graph gives."""
+        *first, rest = self.parts
+        early = all(isinstance(part, PythonNode) and getattr(part.node.attrs.get("fn"), "before_variables", False)
+                    for part in first)
+        whole = isinstance(rest, Segment) and rest.outputs == self.graph.outputs and not self._assumed
+        return rest if first and early and whole and isinstance(rest, Segment) else None
+
+    def _split_off(self, rest: Segment, sizes: Mapping[str, int]) -> None:
+        """Makes the program of what comes after Python's calls, which may take memory that is given away."""
+        self.first = [part.node for part in self.parts if isinstance(part, PythonNode)]
+        numbers = {value: n for n, value in enumerate(self.graph.inputs)}
+        rest.inputs.sort(key=lambda value: numbers.get(value, -1))
+        self.rest_inputs = rest.inputs
+        read = {value for node in self.first for value in node.inputs}
+        own = {value: n for n, value in enumerate(rest.inputs) if value in numbers and value not in read}
+        donate = {out: own[value] for out, n in self.donate.items() if (value := self.graph.inputs[n]) in own}
+        piece = subgraph(self.graph, rest)
+        self.rest = Executable(piece, self.host, self.backend, donate, sizes=sizes)
+        rest.run = self.rest.whole
+        assert rest.run is not None  # a segment is native
+
     @property
     def donated(self) -> dict[int, int]:
         """Output number -> number of the input whose memory it takes."""
+        if self.rest is not None:
+            return {out: self.graph.inputs.index(self.rest_inputs[n]) for out, n in self.rest.donated.items()}
         return {} if self.whole is None else self.whole.donated
 
     def __call__(self, arrays: Sequence[np.ndarray], outer: KnownSizes | None = None) -> list[np.ndarray]:
@@ -219,6 +254,7 @@ class Timeable(Executable, Generic[R]):
         """
         self.host, self.donate, self.graph, self.whole = host, {}, graph, None
         self.backend = backend
+        self.first, self.rest, self.rest_inputs = [], None, []
         self.parts = split(graph, backend)
         self.last = self._last_uses()
         self._assumed = self._assumptions()

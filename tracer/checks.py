@@ -56,7 +56,7 @@ def _text(value: Captured) -> str:
 
 # -- the watch for NaN --------------------------------------------------------------------------------
 _MOVES = frozenset({"fill", "concat", "pad", "gather", "where", "select", "tensor_scatter", "strided_slice_assign",
-                    "identity", "stop_gradient", "bitcast", "cast", "gather_nd", "scatter_nd"})
+                    "identity", "stop_gradient", "bitcast", "reinterpret", "cast", "gather_nd", "scatter_nd"})
 
 
 class _Watch:

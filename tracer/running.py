@@ -10,11 +10,12 @@ import itertools
 import operator
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, Protocol, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 
-from twofold.eager.executing import executable, execute
+from twofold.eager.constructs import run_construct
+from twofold.eager.executing import asks_where, executable, execute
 from twofold.eager.tensor import Tensor, wrap
 from twofold.eager.variable import Variable
 from twofold.ir import graph as g
@@ -26,6 +27,9 @@ from twofold.runtime import program_call
 from twofold.runtime.program_call import Variant
 
 from .types import Args, Captured, InputSpec, PythonFunction, PythonValue, Structure
+
+if TYPE_CHECKING:
+    from twofold.runtime.program import Executable
 
 __all__ = ["Runner", "accept", "are_plain", "is_stored"]
 
@@ -80,9 +84,10 @@ class Runner:
             graph, fast_math=fast_math), label=label, sizes=sizes)
         self.graph = self.program.graph
         self.call: PythonFunction = self.slowly
-        variant = self._variant()
         self.variant: Variant | None = None
-        if variant is not None:
+        if self.program.rest is not None:
+            self.call = _PythonFirst(traced, self.program, self.slowly)
+        elif (variant := self._variant()) is not None:
             self.variant, self.call = variant
 
     def slowly(self, *leaves: Tensor) -> Structure:
@@ -94,19 +99,8 @@ class Runner:
         return [wrap(a) for a in execute(self.program, [t._memory for t in inputs])]
 
     def _variant(self) -> tuple[Variant, Callable[..., Structure]] | None:
-        from twofold.runtime.compiled import native  # imports compilers, which eager code does not need
-
-        traced, program = self.traced, native(self.program.whole)
-        captures = [c for c in traced._captures if _readable(c)]
-        updates = [v for v in traced.updates if isinstance(v, Variable)]
-        if program is None or len(captures) < len(traced._captures) or len(updates) < len(traced.updates):
-            return None
-        if not accept(updates, traced.graph):
-            return None
-        sources: list[program_call.InputSource] = [program_call.LEAF] * len(traced.specs)
-        sources += [np.ascontiguousarray(c._array) if isinstance(c, Tensor) else c for c in captures]
-        return program_call.variant(program, traced.graph.inputs, sources, self.slowly, updates=updates,
-                                    result=_form(traced))
+        numbers = list(range(len(self.traced.graph.inputs)))
+        return _native_call(self.traced, self.program, numbers, self.traced.graph.inputs, self.slowly)
 
     def for_arguments(self, args: Args, leaves: Sequence[Tensor]) -> Variant | None:
         """The variant for calls of the function with arguments like these; None where native code cannot tell them."""
@@ -114,6 +108,78 @@ class Runner:
             return None
         pattern: list[PythonValue] = [program_call.LEAF if type(a) is Tensor else a for a in args]
         return program_call.for_arguments(self.variant, pattern)
+
+
+def _native_call(traced: Runnable, program: Executable, numbers: Sequence[int | None], inputs: Sequence[g.Value],
+                 slow: PythonFunction) -> tuple[Variant, PythonFunction] | None:
+    """The variant by which native code calls a program, and a builtin that takes its tensors; None where it cannot.
+
+    Args:
+        program: that gives the outputs of the trace.
+        numbers: for each input of the program the number of that of the trace's graph which it is, None for another.
+        inputs: of the program's graph.
+        slow: see `program_call.variant`.
+    """
+    from twofold.runtime.compiled import native  # imports compilers, which eager code does not need
+
+    code, count = native(program.whole), len(traced.specs)
+    captures = [None if n is None or n < count else traced._captures[n - count] for n in numbers]
+    updates = [v for v in traced.updates if isinstance(v, Variable)]
+    if code is None or not all(c is None or _readable(c) for c in captures) or len(updates) < len(traced.updates):
+        return None
+    if not accept(updates, traced.graph):
+        return None
+    sources: list[program_call.InputSource] = [
+        program_call.LEAF if c is None else np.ascontiguousarray(c._array) if isinstance(c, Tensor) else c  # type: ignore
+        for c in captures]
+    return program_call.variant(code, inputs, sources, slow, updates=updates, result=_form(traced))
+
+
+class _PythonFirst:
+    """Calls of a trace whose program begins with calls of Python: these, then the rest by native code.
+
+    Attributes:
+        given: the inputs of the rest that native code is called with: results of Python, and tensors of the call.
+        known: the captured tensors that Python is called with.
+        rest: the native call; None where there can be none.
+    """
+
+    def __init__(self, traced: Runnable, program: Executable, slowly: PythonFunction) -> None:
+        """Args:
+            slowly: runs all of it by way of Python.
+        """
+        self.traced, self.program, self.slowly = traced, program, slowly
+        inputs, count = program.graph.inputs, len(traced.specs)
+        at = {value: n for n, value in enumerate(inputs)}
+        self.given = [value for value in program.rest_inputs if at.get(value, -1) < count]
+        self.places = [self.given.index(value) if (n := at.get(value, -1)) < count else n - count + len(self.given)
+                       for value in program.rest_inputs]
+        captured = {value: traced._captures[n - count] for node in program.first for value in node.inputs
+                    if (n := at.get(value, -1)) >= count}
+        self.known = {value: capture for value, capture in captured.items() if type(capture) is Tensor}
+        self.rest: PythonFunction | None = None
+        assert program.rest is not None
+        self.executable = program.rest
+        if len(self.known) == len(captured):
+            numbers = [at.get(value) for value in program.rest_inputs]
+            native = _native_call(traced, program.rest, numbers, program.rest.graph.inputs, self.rest_slowly)
+            self.rest = None if native is None else native[1]
+
+    def __call__(self, *leaves: Tensor) -> Structure:
+        if self.rest is None or asks_where():
+            return self.slowly(*leaves)
+        values = {**self.known, **dict(zip(self.program.graph.inputs, leaves, strict=False))}
+        for node in self.program.first:
+            values.update(zip(node.outputs, run_construct(node, [values[v] for v in node.inputs], {}), strict=True))
+        return self.rest(*[values[v] for v in self.given])
+
+    def rest_slowly(self, *tensors: Tensor) -> Structure:
+        """The rest by way of Python, for what native code is called with."""
+        return self.traced.step(tensors, self.outputs)
+
+    def outputs(self, inputs: list[Tensor]) -> list[Tensor]:
+        """The outputs of the rest for what it is called with, and the captures of the trace."""
+        return [wrap(a) for a in execute(self.executable, [inputs[n]._memory for n in self.places])]
 
 
 def are_plain(args: Args, leaves: Sequence[Tensor]) -> bool:

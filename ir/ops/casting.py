@@ -17,7 +17,7 @@ from ..scalar import Scalar, ScalarBuilder
 from ..spec import spec
 from ..types import AnyTensor, Cotangents, Spec
 
-__all__ = ["bitcast", "cast", "convert_small", "identity", "stop_gradient", "where"]
+__all__ = ["bitcast", "cast", "convert_small", "identity", "reinterpret", "stop_gradient", "where"]
 
 
 def _cast_rule(op: Op, x: Spec, *, dtype: DType) -> Spec:
@@ -103,6 +103,31 @@ def bitcast(x: AnyTensor, *, dtype: DType) -> AnyTensor:
     """The bits of `x` read as `dtype`; a wider element is an axis of narrower ones at the end, low bits first.
 
     Runs in NumPy: it copies memory and computes nothing.
+    """
+
+
+_PLAIN = dt.INTEGER | {dt.float32, dt.float64}  # of which bodies compute with the very bits that are stored
+
+
+def is_plain(have: DType, want: DType) -> bool:
+    """Whether `reinterpret` reads elements of one type as the other."""
+    return have in _PLAIN and want in _PLAIN and have.size == want.size
+
+
+def _reinterpret_rule(op: Op, x: Spec, *, dtype: DType) -> Spec:
+    rules.require_dtype(op, (x,), 0, _PLAIN)
+    if not is_plain(x.dtype, dtype):
+        raise rules.fail(op, (x,), f"cannot read elements of another width as {dtype.name}.", DTypeError)
+    return spec(x.dims, dtype)
+
+
+@primitive(infer=_reinterpret_rule, vjp=None, saves=(), body=lambda s, x, dtype: s.bitcast(x, dtype))
+def reinterpret(x: AnyTensor, *, dtype: DType) -> AnyTensor:
+    """The bits of each element read as `dtype`, elementwise.
+
+    Args:
+        x: tensor of integers, float32 or float64.
+        dtype: one of these DTypes, whose elements are as wide.
     """
 
 

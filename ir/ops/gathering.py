@@ -194,13 +194,19 @@ def _tensor_scatter_vjp(ct: AnyTensor, out: AnyTensor, x: AnyTensor, indices: An
         return _extremum_vjp(ct, out, x, indices, updates)
     if mode == "update":
         return (lambda: ops.tensor_scatter(ct, indices, grad.zeros_like(updates), mode="update"), None,
-                lambda: ops.where(_winners(x, indices, updates), ops.gather_nd(ct, indices, batch_dims=0),
-                                  grad.scalar(0, like=ct)))
+                lambda: _of_updates(ct, x, indices, updates))
     return ct, None, lambda: _signed(ops.gather_nd(ct, indices, batch_dims=0), mode)
 
 
 def _signed(ct: AnyTensor, mode: str) -> AnyTensor:
     return ops.negative(ct) if mode == "sub" else ct
+
+
+def _of_updates(ct: AnyTensor, x: Spec, indices: AnyTensor, updates: Spec) -> AnyTensor:
+    """The cotangent of what is written: nothing where a later update takes the place, which a single one has alone."""
+    if all(type(d) is int and d == 1 for d in indices.dims):
+        return ops.reshape(ops.gather(ct, ops.reshape(indices, shape=()), axis=0, batch_dims=0), shape=updates.dims)
+    return ops.where(_winners(x, indices, updates), ops.gather_nd(ct, indices, batch_dims=0), grad.scalar(0, like=ct))
 
 
 def _winners(x: Spec, indices: AnyTensor, updates: Spec) -> AnyTensor:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import twofold as tf
+from twofold.runtime import program_call
 
 Dataset = tf.data.Dataset
 
@@ -338,3 +339,47 @@ def test_seeded_draws_of_a_function_begin_anew_with_each_iteration():
     epochs = [[x.numpy().tolist() for x in data] for _ in range(2)]
     assert epochs == [[[5, 6, 2, 3, 7, 0, 4, 1], [0, 2, 1, 6, 3, 7, 5, 4]]] * 2
     tf.random.set_seed(None)
+
+
+@pytest.mark.parametrize("captured", [False, True])
+def test_functions_that_begin_with_the_next_element_are_native_behind_it(captured):
+    values = np.random.default_rng(0).normal(size=(14, 2)).astype(np.float32)
+    data = tf.data.Dataset.from_tensor_slices((values, values[:, 0])).batch(4)  # the last one is smaller
+
+    def steps(wrap, off=False):
+        weights, iterator = tf.Variable([0.5, 2.0]), iter(data)
+
+        def step(source):
+            x, y = (iterator if captured else source).get_next()
+            weights.assign_sub(0.1 * tf.reduce_sum(x * weights, 0))
+            return tf.reduce_mean(y), {"weights": weights + 0.0}
+        function = wrap(step)
+        program_call.turn_off("a test", off)
+        results = []
+        with pytest.raises(tf.errors.OutOfRangeError):
+            while True:
+                mean, rest = function(iterator)
+                results.append(mean.numpy().tobytes() + rest["weights"].numpy().tobytes() + weights.numpy().tobytes())
+        return [*results, weights.numpy().tobytes()], (function, iterator)
+
+    try:
+        want = steps(lambda fn: fn)[0]
+        assert steps(tf.function)[0] == steps(tf.function, off=True)[0] == want and len(want) == 5
+        function, iterator = steps(tf.function)[1]
+    finally:
+        program_call.turn_off("a test", False)
+    program = function.get_concrete_function(iterator)._traced.runner.program
+    assert program.rest is not None and program.rest.whole is not None and program.rest.donated
+
+
+def test_elements_that_come_later_in_a_function_are_taken_there():
+    """A function that prints before, or that takes two elements of which the second is not sure to be there."""
+    seen = []
+
+    @tf.function
+    def step(iterator):
+        tf.py_function(lambda: seen.append(1), [], [])
+        x = iterator.get_next()
+        return x + iterator.get_next() if x > 1 else x
+    iterator = iter(tf.data.Dataset.range(4))
+    assert [int(step(iterator)) for _ in range(3)] == [0, 1, 5] and seen == [1, 1, 1]

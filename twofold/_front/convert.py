@@ -11,6 +11,7 @@ from twofold._front.api import public, public_op, tensor
 from twofold.eager.indexed_slices import IndexedSlices
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
+from twofold.ir.ops.casting import is_plain
 
 __all__ = ["bitcast", "cast", "complex", "identity", "saturate_cast", "stop_gradient"]
 
@@ -99,7 +100,8 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Any:
     >>> tf.bitcast([1.0], tf.uint8).numpy().tolist()
     [[0, 0, 128, 63]]
     """
-    return ops.bitcast(input, dtype=dt.as_dtype(type))
+    input, dtype = tensor(input), dt.as_dtype(type)
+    return (ops.reinterpret if is_plain(input.dtype, dtype) else ops.bitcast)(input, dtype=dtype)
 
 
 @public_op(ops.complex)

@@ -135,11 +135,12 @@ class OptionalSpec(TypeSpec):
     OptionalSpec(TensorSpec(shape=(2,), dtype=tf.float32, name=None))
     """
 
-    __slots__ = ("_element_spec", "_packing")
+    __slots__ = ("_element_spec", "_packing", "_tensors")
 
     def __init__(self, element_spec: Any) -> None:
         self._element_spec = element_spec
         self._packing: Form | None = None
+        self._tensors: tuple[Any, ...] | None = None  # specs, asked for by each call that gives such a value
 
     @property
     def _value_form(self) -> Form:
@@ -167,7 +168,9 @@ class OptionalSpec(TypeSpec):
 
     @property
     def _component_specs(self) -> Any:
-        return [tf.TensorSpec([], tf.bool), *tensor_specs(self._value_form)]
+        if self._tensors is None:
+            self._tensors = (tf.TensorSpec([], tf.bool), *tensor_specs(self._value_form))
+        return list(self._tensors)
 
     def _to_components(self, value: Optional) -> list[Any]:
         return [value.has_value(), *value._values()]

@@ -263,6 +263,9 @@ def _get_optional(token: Any) -> list[Any]:
     return engine.tensors_of([np.array(item is not None), *arrays])
 
 
+_get_next.before_variables = _get_optional.before_variables = True  # type: ignore[attr-defined]
+
+
 def as_arrays(item: Any) -> list[np.ndarray]:
     """An item for a graph: datasets are handles."""
     return [engine.array_of(engine.handle(x)) if is_dataset(x) else x for x in item]

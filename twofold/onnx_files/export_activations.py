@@ -99,7 +99,7 @@ def identity(w: Writer, node: g.Node, x: Ref) -> Ref:
     return x
 
 
-@meaning("bitcast")
+@meaning("bitcast", "reinterpret")
 def bitcast(w: Writer, node: g.Node, x: Ref, *, dtype: dt.DType) -> Ref:
     """Between dtypes of one width the operator; to narrower and wider ones by shifts of whole numbers."""
     have, want = x.dtype.size, dtype.size
