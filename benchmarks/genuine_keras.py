@@ -4,12 +4,18 @@
 
 A case is an epoch of `STEPS` steps by Adam, with the mean of the accuracy where there are classes; its losses must
 agree. The environments of both peers hold Keras (TWOFOLD_BENCH_PYTHON_TENSORFLOW, TWOFOLD_BENCH_PYTHON_TWOFOLD).
-`own` is `tf.keras`, twofold's own, on the same models: what the genuine one costs above it.
+`own` is `tf.keras`, twofold's own, on the same models: what the genuine one costs above it. Programs of Keras's
+documentation (`tests/clients/keras_programs.py`) run as a whole, each in a process of its own, from an empty cache;
+`tests/clients/hub_suite.py` compares their losses.
+
+Times are the processor's, of all threads: pipelines of both have threads of their own, and what a step costs is asked.
 """
 
 from __future__ import annotations
 
 import os
+import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,9 +32,33 @@ CASES = {
     "lstm": (f"{STEPS} steps of an LSTM 64, sequence 30", 1e-3),
     "transformer": (f"{STEPS} steps of a transformer block 64, sequence 32", 1e-3),
 }
-PROCESS_CASES: dict[str, tuple[str, bool]] = {}
+PROCESS_CASES: dict[str, tuple[str, bool]] = {
+    "convnet": ("the program of a convnet for digits, whole", True),
+    "sentences": ("the program of a transformer for sentences, whole", True),
+    "characters": ("the program of an LSTM for characters, whole", True),
+    "autoencoder": ("the program of a variational autoencoder, whole", True),
+}
+CLOCK = time.process_time
 WARM_SECONDS = 1.0
 SAMPLE_SECONDS = 0.25
+
+
+def process_code(case: str, peer: str) -> str:
+    """A program that prints the processor seconds of a process that runs one of Keras's programs."""
+    name = "transformer" if case == "sentences" else case
+    programs = str(Path(__file__).resolve().parents[1] / "tests" / "clients")
+    before = {"twofold": "import twofold.as_tensorflow", "tensorflow": "import tensorflow"}.get(peer)
+    if before is None:
+        return f"raise SystemExit('{peer} has no programs')"
+    return f"""
+import os, sys, time
+os.environ["KERAS_BACKEND"] = "tensorflow"
+sys.path.append({programs!r})
+{before}
+import keras_programs
+keras_programs.{name}()
+print(time.process_time())
+"""
 
 
 def classes(*shape: int, words: int = 0) -> tuple[np.ndarray, np.ndarray]:

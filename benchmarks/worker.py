@@ -28,7 +28,8 @@ class Timed:
     def __init__(self, statement: str, names: dict[str, Any], check: str, area: Any = None):
         self._sample = 0.01 if SMALL else getattr(area, "SAMPLE_SECONDS", SAMPLE_SECONDS)
         self._warm = 0.0 if SMALL else getattr(area, "WARM_SECONDS", 0.0)
-        self._timer = timeit.Timer(statement, globals=names)
+        clock = getattr(area, "CLOCK", time.perf_counter)
+        self._timer = timeit.Timer(statement, timer=clock, globals=names)
         self._check = timeit.Timer(f"_keep({check})", globals={**names, "_keep": self._keep})
         self._calls = FEWEST
         self._kept: Any = None
