@@ -111,10 +111,6 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
                  aggregation: VariableAggregation | None = None, shape: ShapeLike = None):
         if initial_value is None:
             raise ValueError("The `initial_value` arg to `tf.Variable` must be specified.")
-        if trainable and synchronization is VariableSynchronization.ON_READ:
-            raise ValueError("Synchronization value can be set to VariableSynchronization.ON_READ only for non-trainable "
-                             "variables. You have specified trainable=True and "
-                             "synchronization=VariableSynchronization.ON_READ.")
         wanted = None if dtype is None else dt.as_dtype(dtype)
         trace = tracing()
         start = _start(initial_value, wanted) if trace is None else trace.initial_value(initial_value, wanted)

@@ -127,7 +127,7 @@ class Program:
             yield f"reduce {kind} of slices", lambda k=kind: strategy.reduce(k, strategy.run(lambda: slices(2)), None)
         for name, to in {"device": "CPU:0", "value": self.x, "variable": self.variable()}.items():
             yield f"reduce to {name}", lambda to=to: strategy.extended.reduce_to("SUM", self.x, to)
-        yield "batch reduce to", lambda to=self.variable(): strategy.extended.batch_reduce_to("MEAN", [(self.x, self.x), (self.x, to)])
+        yield "batch reduce to", lambda: strategy.extended.batch_reduce_to("MEAN", [(self.x, self.x)] * 2)
         yield "mirrored values", lambda: strategy.extended.reduce_to("SUM", self.x, self.x) * 2.0 + 1.0
         yield "gather", lambda: [strategy.gather(v, 0) for v in (self.x, tf.constant([1.0]))]
         yield "outside of replicas", lambda: self.x + 1.0
@@ -147,9 +147,9 @@ class Program:
         yield "structures", lambda: self.run(lambda: {"a": [number(), (1.0, None)]})
         yield "operands", lambda: self.run(lambda x: x + 1.0, self.x)
 
-        def conditional() -> Any:
-            return tf.cond(number() > 0.0, lambda: context().merge_call(lambda s: tf.constant(1.0)), lambda: 0.0)
-        yield "merge in a branch", lambda: self.run(conditional)
+        def conditional(x: Any) -> Any:
+            return tf.cond(x[0] > 0.0, lambda: context().merge_call(lambda s: tf.constant(1.0)), lambda: 0.0)
+        yield "merge in a branch", lambda: self.run(conditional, self.x)
 
         def step(layer: Any) -> Any:
             if not hasattr(layer, "w"):

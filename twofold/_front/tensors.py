@@ -9,7 +9,7 @@ from typing import Any
 from twofold.eager import conversions
 from twofold.eager.tensor import Tensor, where_asked
 from twofold.eager.variable import Variable
-from twofold.ir import nest, ops
+from twofold.ir import ops
 from twofold.ir.dims import numel
 from twofold.ir.spec import TensorSpec
 from twofold.ir.type_spec import spec_of_composite
@@ -169,8 +169,9 @@ def type_spec_from_value(value: Any) -> Any:
     >>> tf.type_spec_from_value(tf.constant([1, 2]))
     TensorSpec(shape=(2,), dtype=tf.int32, name=None)
     """
-    if nest.is_composite(value):
-        return spec_of_composite(value)
+    spec = spec_of_composite(value)
+    if spec is not None:
+        return spec
     if hasattr(value, "element_spec") and hasattr(value, "_type_spec"):
         return value._type_spec
     try:

@@ -275,6 +275,18 @@ def _framework_config() -> dict[str, Any]:
             "disable_op_determinism": lambda: None}
 
 
+def _sharing_of_datasets() -> dict[str, Any]:
+    # Keras: its DataParallel asks how many rows the batches of a dataset have.
+    from twofold.data._sharding import batch_size_of
+
+    def compute_batch_size(dataset: Any) -> tf.Tensor:
+        """How many rows batches have, as an int64 scalar; -1 where nothing tells."""
+        rows = batch_size_of(dataset._node)
+        return tf.constant(-1 if rows is None else rows, tf.int64)
+
+    return {"compute_batch_size": compute_batch_size}
+
+
 def _saved_model_experimental() -> dict[str, Any]:
     # Keras: its export looks for tables among what a model tracks. tf.saved_model follows them by itself.
     from twofold.lookup._tables import StaticVocabularyTable, Table
@@ -289,6 +301,7 @@ _PRIVATE: dict[str, Callable[[], dict[str, Any]]] = {
     "__internal__": _internal,
     "version": _version,
     "compiler.tf2xla.python.xla": _xla,
+    "python.data.experimental.ops.distribute": _sharing_of_datasets,
     "python.data.ops.iterator_ops": _iterators,
     "python.eager.context": _context,
     "python.framework.config": _framework_config,
