@@ -399,7 +399,8 @@ ZerosLike(x) = zeros_like(x)
 _NOT_BY_RULE = frozenset({
     "add_n", "cast", "cbrt", "clip_by_value", "equal", "gelu", "gelu_grad", "gelu_tanh", "gelu_tanh_grad", "hypot",
     "leaky_relu", "leaky_relu_grad", "log10", "log2", "log_sigmoid", "logical_xor", "masked_divide", "masked_exp",
-    "masked_multiply", "not_equal", "polygamma", "pow_derivative", "select", "silu", "silu_grad", "where"})
+    "masked_multiply", "not_equal", "polygamma", "pow_derivative", "reinterpret", "select", "silu", "silu_grad",
+    "where"})
 #: arguments of those that are not `x`, or `x` and `y`, in the order of the op's operands
 _ARGUMENTS = {
     **dict.fromkeys(("angle", "imag", "real"), ("input", "Tout=tf.float32")), "atan2": ("y", "x"),

@@ -147,8 +147,10 @@ class Program:
         yield "structures", lambda: self.run(lambda: {"a": [number(), (1.0, None)]})
         yield "operands", lambda: self.run(lambda x: x + 1.0, self.x)
 
+        decider = self.variable()
+
         def conditional(x: Any) -> Any:
-            return tf.cond(x[0] > 0.0, lambda: context().merge_call(lambda s: tf.constant(1.0)), lambda: 0.0)
+            return tf.cond(decider + x[0] > 0.0, lambda: context().merge_call(lambda s: tf.constant(1.0)), lambda: 0.0)
         yield "merge in a branch", lambda: self.run(conditional, self.x)
 
         def step(layer: Any) -> Any:

@@ -166,7 +166,8 @@ def test_layers_of_subclasses_are_numbered_where_keras_numbers_them(tmp_path):
     model(x), other(x), older(x)
     model.save_weights(tmp_path / "n.weights.h5")
     have = paths((tmp_path / "n.weights.h5").read_bytes())
-    assert {name.partition("/vars")[0] for name in have} == {"heads/dense", "layers/batch_normalization", "layers/dense"}
+    assert {name.partition("/vars")[0] for name in have} == {"heads/dense", "layers/batch_normalization",
+                                                             "layers/dense"}
     other.load_weights(tmp_path / "n.weights.h5")
     assert np.array_equal(other(x), model(x))
     with h5py.File(tmp_path / "n.weights.h5", "a") as file:  # as earlier versions wrote it

@@ -128,8 +128,8 @@ def _chosen(fn: Callable[[], Any]) -> Any:
 def _result(x: Any) -> Any:
     if isinstance(x, Variable):
         return x.read_value()
-    idle = isinstance(x, Operation) and not (x.nodes or x.outputs or getattr(x, "updates", ()))
-    return None if idle else x
+    acts = isinstance(x, Operation) and (x.nodes or x.outputs or getattr(x, "updates", None))
+    return x if acts or not isinstance(x, Operation) else None
 
 
 def _chain(preds: Sequence[Any], fns: Sequence[Any], last: Any, what: str) -> Any:
