@@ -44,6 +44,9 @@ LOGITS, LABELS = floats(6, 3, 4, scale=2), np.array([[1, 2, 2], [3, 0, 0], [1, 2
 case("ctc_loss", with_slopes(lambda tf, x, y: tf.nn.ctc_loss(y, x, [3, 1, 2], [6, 4, 2])), LOGITS, LABELS)
 case("ctc_loss last", with_slopes(lambda tf, x, y: tf.nn.ctc_loss(
     y, tf.transpose(x, [1, 0, 2]), [3, 1, 2], [6, 4, 6], logits_time_major=False, blank_index=-1)), LOGITS, LABELS % 3)
+# without slopes: TensorFlow's leave out such labels, and are not those of the loss
+case("ctc_loss with labels that are the blank", lambda tf, x, y: tf.nn.ctc_loss(y, x, [3, 3], [6, 4]),
+     LOGITS[:, :2], np.array([[1, 0, 2], [0, 0, 1]], np.int32))
 case("ctc_unique_labels", lambda tf, y: tf.nn.ctc_unique_labels(y), np.array([[3, 4, 4, 3], [1, 2, 3, 1]], np.int64))
 case("collapse_repeated", lambda tf, y: tf.nn.collapse_repeated(y, [5, 3]),
      np.array([[1, 1, 2, 2, 1], [3, 3, 3, 0, 0]]))

@@ -55,9 +55,10 @@ def _extended(labels: Any, dtype: Any, blank: int) -> tuple[Any, Any]:
     doubled = tf.stack([tf.zeros_like(labels) + blank if blank else tf.zeros_like(labels), labels], axis=2)
     width = 2 * labels.shape[1] if labels.shape[1] is not None else 2 * tf.shape(labels)[1]
     extended = tf.pad(tf.reshape(doubled, [tf.shape(labels)[0], width]), [[0, 0], [0, 1]], constant_values=blank)
-    before = tf.pad(extended, [[0, 0], [2, 0]])[:, :-2]
-    allowed = tf.logical_and(tf.not_equal(extended, blank), tf.not_equal(extended, before))
-    return extended, tf.where(allowed, tf.zeros((), dtype), tf.constant(IMPOSSIBLE, dtype))
+    changed = tf.not_equal(labels, tf.pad(labels, [[0, 0], [1, 0]])[:, :-1])  # also where a label is the blank's class
+    allowed = tf.reshape(tf.stack([tf.zeros_like(changed), changed], axis=2), [tf.shape(labels)[0], width])
+    cost = tf.where(allowed, tf.zeros((), dtype), tf.constant(IMPOSSIBLE, dtype))
+    return extended, tf.pad(cost, [[0, 0], [0, 1]], constant_values=IMPOSSIBLE)
 
 
 def _log_add(*values: Any) -> Any:
