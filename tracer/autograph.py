@@ -7,8 +7,9 @@ and is compiled as such, so locations, tracebacks and debuggers show the user's 
 code object as long as that lives, and in the cache folder for later processes, which then need no malt.
 
 Only the user's code is converted: not this package, the standard library, or installed packages, but for their
-functions that wrap one of the user's (`__wrapped__`, as `functools.wraps` sets it). A function whose source cannot be
-had, and a generator, run as they are.
+functions that wrap one of the user's (`__wrapped__`, as `functools.wraps` sets it) and those of which they make a
+`tf.function`, which they have written to be converted. A function whose source cannot be had, and a generator, run as
+they are.
 """
 
 from __future__ import annotations
@@ -61,39 +62,40 @@ def do_not_convert(fn: PythonFunction) -> PythonFunction:
     return copy
 
 
-def convert(fn: PythonFunction) -> PythonFunction:
+def convert(fn: PythonFunction, asked: bool = False) -> PythonFunction:
     """`fn` with its control flow converted; `fn` itself where it is not to be, or cannot be.
 
     Args:
         fn: a function or a bound method. Any other callable is the result itself.
+        asked: whether it is itself what somebody made a `tf.function` of.
     """
     if inspect.ismethod(fn):
-        converted = convert(fn.__func__)
+        converted = convert(fn.__func__, asked)
         return fn if converted is fn.__func__ else types.MethodType(converted, fn.__self__)
-    if not inspect.isfunction(fn) or is_converted(fn) or not _is_users(fn):
+    if not inspect.isfunction(fn) or is_converted(fn) or not _is_users(fn, asked):
         return fn
     factory = _factory(fn)
     return fn if factory is None else factory.instance(fn)
 
 
-def callee(function: PythonFunction) -> PythonFunction:
-    """The callable to call in the place of another one: its converted form if it is the user's code."""
+def callee(function: PythonFunction, asked: bool = False) -> PythonFunction:
+    """The callable to call in the place of another one: its converted form if it is the user's code, or `asked` for."""
     if is_converted(function):
         return function
     if isinstance(function, functools.partial):
-        inner = callee(function.func)
+        inner = callee(function.func, asked)
         return function if inner is function.func else functools.partial(inner, *function.args, **function.keywords)
     if inspect.isfunction(function) or inspect.ismethod(function):
-        return convert(function)
+        return convert(function, asked)
     if isinstance(function, custom.Decorated):
-        return function.over(callee(function.function))
+        return function.over(callee(function.function, asked))
     if inspect.isbuiltin(function):
         return function
     call = inspect.getattr_static(type(function), "__call__", None)
     if not isinstance(call, (types.FunctionType, staticmethod, classmethod)):
         return function
     bound = call.__get__(function, type(function))
-    converted = convert(bound)
+    converted = convert(bound, asked)
     return function if converted is bound else converted
 
 
@@ -116,11 +118,13 @@ def to_code(fn: PythonFunction) -> str:
     return ast.unparse(tree) + "\n"
 
 
-def _is_users(fn: types.FunctionType) -> bool:
-    """Whether a function is the user's, or an installed one that wraps the user's."""
+def _is_users(fn: types.FunctionType, asked: bool = False) -> bool:
+    """Whether a function is the user's, or an installed one that wraps the user's or is `asked` for."""
     file = fn.__code__.co_filename
     if errors.is_ours(file):
         return False
+    if asked and "<frozen" not in file:
+        return True
     wrapped = getattr(fn, "__wrapped__", None)
     if inspect.isfunction(wrapped) and wrapped is not fn and _is_users(wrapped):
         return True

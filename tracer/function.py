@@ -398,7 +398,7 @@ class Function:
         """The function to trace: with Python's control flow staged, where that is wanted."""
         if not self._settings.autograph:
             return self._python_function
-        converted = autograph.callee(self._plain)
+        converted = autograph.callee(self._plain, asked=True)
         return converted if self._instance is None else _weak_method(converted, self._instance)
 
     # -- fallback and retracing -------------------------------------------------------------------

@@ -547,3 +547,31 @@ def test_a_function_is_rewritten_once(monkeypatch):
             for given in (fn, fn, copy):
                 assert autograph.convert(given) is not given
     assert rewritten == [f"f{i}" for i in range(8)]
+
+
+def test_installed_code_is_converted_where_it_makes_a_function_of_itself(tmp_path, monkeypatch):
+    """A package that was written for TensorFlow counts on it; what it only calls runs as it is."""
+    tmp_path.joinpath("some_package.py").write_text(
+        "import twofold as tf\n"
+        "def larger(x):\n"
+        "    return x if x > 0 else -x\n"
+        "@tf.function(fallback=False)\n"
+        "def total(numbers):\n"
+        "    made = tf.constant(0, tf.int64)\n"
+        "    for number in numbers:\n"
+        "        if number > 1:\n"
+        "            made += number\n"
+        "    return made\n"
+        "class Doubling:\n"
+        "    @tf.function(fallback=False)\n"
+        "    def call(self, x):\n"
+        "        while x < 100:\n"
+        "            x *= 2\n"
+        "        return x\n")
+    monkeypatch.setattr(autograph, "_installed", lambda: (f"{tmp_path}{os.sep}",))
+    monkeypatch.syspath_prepend(tmp_path)
+    package = importlib.import_module("some_package")
+    assert package.total(tf.data.Dataset.range(5)).numpy() == 9
+    assert package.Doubling().call(tf.constant(3)).numpy() == 192
+    with pytest.raises(TypeError, match="Python was asked whether it is true"):
+        tf.function(lambda x: package.larger(x), fallback=False)(tf.constant(1))
