@@ -181,7 +181,8 @@ def test_floats_become_the_bytes_that_tensorflow_writes(log):
 def test_messages_made_elsewhere(log):
     made = summary_pb2.Summary()
     made.value.add(tag="raw", simple_value=3.0)
-    about = summary_pb2.SummaryMetadata()
+    about = tf.compat.v1.SummaryMetadata()
+    assert type(about) is summary_pb2.SummaryMetadata and isinstance(made, tf.compat.v1.summary.Summary)
     about.plugin_data.plugin_name = "mine"
     with log.writer.as_default(step=2):
         tf.summary.experimental.write_raw_pb(made.SerializeToString())

@@ -287,6 +287,20 @@ def _sharing_of_datasets() -> dict[str, Any]:
     return {"compute_batch_size": compute_batch_size}
 
 
+def _messages() -> dict[str, Any]:
+    # Keras's tests of TensorBoard: what event files hold, which TensorBoard has, too.
+    from twofold.summary.writer import protos
+    return {"event_pb2": protos()}
+
+
+def _records() -> dict[str, Any]:
+    # Keras's tests of TensorBoard.
+    def tf_record_iterator(path: str) -> Iterator[Any]:
+        """The records of a file."""
+        return iter(tf.data.TFRecordDataset([path]).as_numpy_iterator())
+    return {"tf_record_iterator": tf_record_iterator}
+
+
 def _saved_model_experimental() -> dict[str, Any]:
     # Keras: its export looks for tables among what a model tracks. tf.saved_model follows them by itself.
     from twofold.lookup._tables import StaticVocabularyTable, Table
@@ -302,6 +316,7 @@ _PRIVATE: dict[str, Callable[[], dict[str, Any]]] = {
     "version": _version,
     "compiler.tf2xla.python.xla": _xla,
     "python.data.experimental.ops.distribute": _sharing_of_datasets,
+    "core.util": _messages,
     "python.data.ops.iterator_ops": _iterators,
     "python.eager.context": _context,
     "python.framework.config": _framework_config,
@@ -313,6 +328,7 @@ _PRIVATE: dict[str, Callable[[], dict[str, Any]]] = {
     "python.framework.tensor_util": _evaluated,
     "python.framework.type_spec": _type_spec,
     "python.framework.type_spec_registry": _type_spec_registry,
+    "python.lib.io.tf_record": _records,
     "python.ops.array_ops": _array_ops,
     "python.ops.control_flow_case": _case,
     "python.ops.control_flow_util": _control_flow_util,

@@ -18,8 +18,8 @@ from typing import Any
 import twofold as tf
 from twofold._front.api import describe, public, public_class
 
-__all__ = ["SummaryWriter", "condition", "create_file_writer", "create_noop_writer", "default", "protos", "step_now",
-           "steps"]
+__all__ = ["SummaryWriter", "condition", "create_file_writer", "create_noop_writer", "default", "message", "protos",
+           "step_now", "steps"]
 
 #: the writer of this context, or None
 default: contextvars.ContextVar[SummaryWriter | None] = contextvars.ContextVar("summary_writer", default=None)
@@ -41,6 +41,21 @@ def protos() -> ModuleType:
         raise ImportError("tf.summary writes event files through the package 'tensorboard', which is not installed: "
                           "pip install 'twofold[tensorboard]'") from None
     return event_pb2
+
+
+def message(name: str) -> type:
+    """The class of a message that event files hold, such as "SummaryMetadata".
+
+    Raises:
+        AttributeError: `tensorboard`, which has it, is not installed.
+    """
+    try:
+        event_pb2 = protos()
+        from tensorboard.compat.proto import summary_pb2
+    except ImportError as error:
+        raise AttributeError(str(error)) from None
+    kind: type = next(vars(m)[name] for m in (summary_pb2, event_pb2) if name in vars(m))
+    return kind
 
 
 def step_now(step: Any) -> Any:

@@ -116,6 +116,8 @@ log = _tf.math.log
 #: loaded when they are first asked for
 _MODULES = frozenset({"app", "data", "feature_column", "flags", "gfile", "image", "logging", "metrics", "nn", "random",
                       "summary"})
+#: messages of event files
+_MESSAGES = frozenset({"Event", "HistogramProto", "LogMessage", "SessionLog", "Summary", "SummaryMetadata"})
 
 
 @_public
@@ -155,6 +157,9 @@ def executing_eagerly_outside_functions() -> bool:
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return _module(name)
+    if name in _MESSAGES:
+        from twofold.summary.writer import message
+        return message(name)
     if name in _ALIASES:
         return _resolve(_tf, _ALIASES[name])
     if name.startswith("assert_") and hasattr(_tf.debugging, name):

@@ -15,7 +15,7 @@ import twofold as tf
 from twofold._front.api import describe, listed, public, public_class
 from twofold._front.namespace import publish
 from twofold.summary import ops as _ops
-from twofold.summary.writer import SummaryWriter, protos
+from twofold.summary.writer import SummaryWriter, message, protos
 
 from .graph import current_graph
 from .keys import GraphKeys
@@ -373,6 +373,12 @@ def summary_iterator(path: Any) -> Iterator[Any]:
     with tf.init_scope():
         return iter([events.Event.FromString(bytes(record)) for record in
                      tf.data.TFRecordDataset([os.fspath(path)]).as_numpy_iterator()])
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("Event", "SessionLog", "Summary", "SummaryDescription", "TaggedRunMetadata"):
+        return message(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 publish(__name__)
