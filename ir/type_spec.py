@@ -215,6 +215,11 @@ class CompositeTensor(metaclass=ABCMeta):
         """The spec by which a function that is called with the value takes it."""
         return self.__composite_spec__
 
+    def __joined_spec__(self, other: Any) -> TypeSpec:
+        """The spec of a value that is this one or another one of the same form."""
+        del other
+        return self.__composite_spec__
+
     def __components__(self) -> Structure:
         return self._type_spec._to_components(self)
 

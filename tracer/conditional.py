@@ -13,12 +13,13 @@ from twofold.eager import convert
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
-from twofold.ir import errors, ops
+from twofold.ir import errors, nest, ops
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike, Shape
 from twofold.ir.dtypes import DType
 from twofold.ir.op import Op
 from twofold.ir.spec import spec
+from twofold.ir.type_spec import CompositeTensor
 from twofold.ir.types import Spec
 
 from .composite import (
@@ -139,7 +140,9 @@ class _Joint:
         if not same_form(a, b):
             hint = "; collect items in a tf.TensorArray" if isinstance(a, list) and isinstance(b, list) else ""
             raise self.error(name, f"must have one structure on both sides; got {_shown(a)} and {_shown(b)}{hint}")
-        return _Packed(a, [self._leaf(x, y, name) for x, y in zip(flatten(a), flatten(b), strict=True)])
+        leaves = [self._leaf(x, y, name) for x, y in zip(flatten(a), flatten(b), strict=True)]
+        composite = any(isinstance(x, CompositeTensor) for x in nest.flatten(a, expand_composites=False))
+        return _Packed(nest.map_structure(_either, a, b, expand_composites=False) if composite else a, leaves)
 
     def _maybe_defined(self, a: PythonValue, b: PythonValue, name: str) -> _JoinedMaybeDefined:
         """The joined value of a variable that a side leaves undefined, or may."""
@@ -248,6 +251,11 @@ class _Joint:
         """The error for sides that do not fit together."""
         subject = name if name == "the result" else f"'{name}'"
         return TypeError(f"{self.what}: {subject} {problem}.\n  {errors.user_line()}")
+
+
+def _either(a: PythonValue, b: PythonValue) -> PythonValue:
+    """Of two leaves the first one; for composite values the spec of what may be either."""
+    return a.__joined_spec__(b) if isinstance(a, CompositeTensor) and isinstance(b, CompositeTensor) else a
 
 
 class _Packed:

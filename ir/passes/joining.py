@@ -52,7 +52,7 @@ def parts_of_one(r: Rewriter, node: g.Node) -> Replacement:
     unordered = _parts(r, out, node) if out.dtype in _NUMBERS else None
     if unordered is None:
         return None
-    parts, axis = sorted(unordered), unordered[0].axis
+    parts, axis = sorted(unordered, key=lambda part: part[:2]), unordered[0].axis
     ends = [0, *[part.end for part in parts]]
     if any(part.axis != axis or part.begin != end for part, end in zip(parts, ends, strict=False)):
         return None

@@ -71,8 +71,17 @@ from tensorflow.saved_model.experimental import TrackableResource
 table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), 0)
 assert isinstance(table, TrackableResource) and not isinstance(x, TrackableResource)
 
+# Keras's export takes the trace of a function that was registered as it is.
+doubled = tf.function(lambda x: x * 2.0)
+assert doubled(tf.constant(1.0)).numpy() == 2.0 and doubled._trackable_children() == {}
+traces = doubled._trackable_children("saved_model")
+assert list(traces) == ["trace_0"] and traces["trace_0"](tf.constant(3.0)).numpy() == 6.0
+
 # `tf.__internal__`.
 internal = tf.__internal__
+for _ in range(2):  # classes that `isinstance` was asked for before, too
+    assert all(isinstance(v, internal.tracking.Trackable) for v in (table, tf.Variable(1.0), tf.Module()))
+    assert not isinstance(x, internal.tracking.Trackable) and not isinstance(table, internal.tracking.AutoTrackable)
 assert isinstance(x, internal.EagerTensor) and isinstance(x, internal.types.Tensor)
 seen = []
 @tf.function

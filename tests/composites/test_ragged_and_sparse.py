@@ -175,6 +175,20 @@ def test_vectorized_map_gives_sparse_and_ragged_tensors(decorate):
     assert rows.to_list() == [[[1], [0, 2]], [[0], [0, 0]], [[3], [4, 5]]]
 
 
+def test_static_shapes_of_sparse_tensors_are_kept_as_far_as_they_are_known():
+    @tf.function(input_signature=[tf.SparseTensorSpec([None, 2, 4]), tf.TensorSpec([None, 3])])
+    def run(s, x):
+        chosen = tf.cond(tf.size(x) > 3, lambda: s * 2.0, lambda: tf.sparse.add(s, s))
+        other = tf.cond(tf.size(x) > 3, lambda: s, lambda: tf.sparse.transpose(s, [0, 2, 1]))
+        made = tf.SparseTensor(s.indices[:, :2], s.values, (tf.shape(x)[0], 3))
+        shapes.extend([chosen.shape, other.shape, made.shape, tf.sparse.concat(1, [s, s]).shape])
+        return chosen
+
+    shapes = []
+    assert run(SLICES, tf.ones([3, 3])).values.numpy().tolist() == [2.0, 4.0, 6.0]
+    assert [s.as_list() for s in shapes] == [[None, 2, 4], [None] * 3, [None, 3], [None, 4, 4]]
+
+
 def test_saved_models_take_and_give_them(tmp_path):
     class Model(tf.Module):
         @tf.function(input_signature=[tf.RaggedTensorSpec([None, None], tf.float32),

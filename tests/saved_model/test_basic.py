@@ -251,7 +251,7 @@ def test_signatures(tmp_path):
     loaded = tf.saved_model.load(tmp_path, tags=["serve"], options=tf.saved_model.LoadOptions())
     assert list(loaded.signatures) == ["nested", "plain"]
     x = tf.constant([1.0, 2.0])
-    actual = loaded.signatures["nested"](point={"x": x, "y": x}, by=tf.constant(2.0))
+    actual = loaded.signatures["nested"](point=x, point_1=x, by=tf.constant(2.0))
     assert actual["sum"].numpy().tolist() == [3.0, 6.0]
     assert actual["both"][0].numpy().tolist() == [1.0, 2.0] and actual["both"][1][0].numpy() == 6.0
     plain = loaded.signatures["plain"]
@@ -263,7 +263,42 @@ def test_signatures(tmp_path):
         plain(a=1)
     tf.saved_model.save(loaded, tmp_path / "again")
     again = tf.saved_model.load(tmp_path / "again").signatures["nested"]
-    assert again(point={"x": x, "y": x}, by=1.0)["sum"].numpy().tolist() == [2.0, 4.0]
+    assert again(point=x, point_1=x, by=1.0)["sum"].numpy().tolist() == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("specs, names", [  # the names that TensorFlow gives
+    ([[(), ()], ()], ["x", "x_1", "y"]), ([{"b": (), "a": [(), ()]}, ()], ["x", "x_1", "x_2", "y"]),
+    ([["p", "p"], "x"], ["p", "p_1", "x"]), ([["x_1", ()], ()], ["x_1", "x", "y"]), ([[()], ()], ["x", "y"])])
+def test_each_tensor_of_a_structure_has_a_name(specs, names, tmp_path):
+    model = tf.Module()
+    model.f = tf.function(lambda x, y: tf.stack(tf.nest.flatten([x, y])),
+                          input_signature=[_specs(s) for s in specs])
+    tf.saved_model.save(model, tmp_path)
+    serve = tf.saved_model.load(tmp_path).signatures["serving_default"]
+    assert list(serve.structured_input_signature[1]) == names
+    given = {name: tf.constant(float(n)) for n, name in enumerate(names)}
+    assert serve(**given)["output_0"].numpy().tolist() == list(range(len(names)))
+
+
+def _specs(named):
+    if isinstance(named, dict):
+        return {k: _specs(v) for k, v in named.items()}
+    return [_specs(v) for v in named] if isinstance(named, list) else tf.TensorSpec([], name=named or None)
+
+
+def test_aliases_of_functions(tmp_path):
+    model = tf.Module()
+    model.double = tf.function(lambda x: x * 2.0, input_signature=[tf.TensorSpec([None])])
+    options = tf.saved_model.SaveOptions(function_aliases={"twice": model.double})
+    tf.saved_model.save(model, tmp_path, options=options)
+    assert not hasattr(tf.saved_model.load(tmp_path), "function_aliases")
+    loaded = tf.saved_model.load(tmp_path, options=tf.saved_model.LoadOptions(experimental_load_function_aliases=True))
+    assert loaded.function_aliases["twice"]([1.0, 2.0]).numpy().tolist() == [2.0, 4.0]
+    tf.saved_model.save(loaded, tmp_path / "again")  # no child of the object
+    assert not hasattr(tf.saved_model.load(tmp_path / "again"), "function_aliases")
+    stray = tf.saved_model.SaveOptions(function_aliases={"stray": tf.function(lambda x: x)})
+    with pytest.raises(ValueError, match="no tf.function of what is saved"):
+        tf.saved_model.save(model, tmp_path, options=stray)
 
 
 def test_variables_as_arguments(tmp_path):

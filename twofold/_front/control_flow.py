@@ -122,7 +122,10 @@ def _pairs(given: Any, default: Any) -> list[tuple[Any, Any]]:
 def _chosen(fn: Callable[[], Any]) -> Any:
     """The result of the branch that is known to be the one: of a variable its value, as of a branch that is staged; of
     an operation that does nothing None."""
-    return nest.map_structure(_result, _ready(fn)())
+    result = _ready(fn)()
+    if not any(isinstance(x, (Variable, Operation)) for x in nest.flatten(result)):
+        return result  # composite values as they are, with what is known of their sizes
+    return nest.map_structure(_result, result)
 
 
 def _result(x: Any) -> Any:

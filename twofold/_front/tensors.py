@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from twofold.eager import conversions
 from twofold.eager.tensor import Tensor, where_asked
 from twofold.eager.variable import Variable
@@ -13,7 +15,9 @@ from twofold.ir import ops
 from twofold.ir.dims import numel
 from twofold.ir.spec import TensorSpec
 from twofold.ir.type_spec import spec_of_composite
+from twofold.tracer.contents import elements
 from twofold.tracer.symbolic import SymbolicValueError
+from twofold.tracer.trace import current
 
 from . import weak as weakness
 from .api import public, shape_arg, tensor
@@ -145,15 +149,33 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
 
     Args:
         tensor: a tensor; what is none is its own value, but for variables and composite values.
-        partial: accepted, without effect.
+        partial: whether of integers in a trace an array of objects may come, with None for those that are not known.
+
+    >>> import twofold as tf
+    >>> @tf.function(input_signature=[tf.TensorSpec([None, 3])])
+    ... def show(x):
+    ...     print(tf.get_static_value(tf.shape(x)), tf.get_static_value(tf.shape(x), partial=True))
+    >>> show(tf.ones([2, 3]))
+    None [None 3]
     """
-    del partial
     if not is_tensor(tensor):
         return tensor
     try:
         return tensor.numpy() if isinstance(tensor, Tensor) else None
     except (SymbolicValueError, TypeError):  # a tensor of a trace, or of a graph of `tf.compat.v1`
+        return _known_part(tensor) if partial else None
+
+
+def _known_part(symbolic: Any) -> Any:
+    """The elements of a tensor of a trace that are known, None for the others; None if there are none."""
+    if symbolic.shape.rank is None:
         return None
+    found = elements(symbolic.value, symbolic.trace, current())
+    if found is None or not any(type(x) is int for x in found.ravel()):
+        return None
+    part = np.empty(found.shape, object)
+    part.ravel()[:] = [x if type(x) is int else None for x in found.ravel()]
+    return part
 
 
 @public

@@ -553,7 +553,8 @@ class RaggedTensor(CompositeTensor):
         return RaggedTensorSpec(self.shape, self.dtype, self.ragged_rank, self._row_partition.dtype,
                                 tf.TensorSpec(self.flat_values.shape, self.dtype))
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return hash(self._values)  # tensors of graphs have one, so that what is fed is a dict by them
 
 
 def _element_text(x: Any) -> str:

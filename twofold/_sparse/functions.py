@@ -25,6 +25,15 @@ def _size(st: SparseTensor) -> Any:
     return tf.reduce_prod(st.dense_shape)
 
 
+def _of_rank(st: SparseTensor, rank: int) -> SparseTensor:
+    """A sparse tensor whose rank, if it was not known, is this."""
+    if st.indices.shape[1] is not None and st.dense_shape.shape[0] is not None:
+        return st
+    made = SparseTensor(tf.reshape(st.indices, [-1, rank]), st.values, tf.reshape(st.dense_shape, [rank]))
+    made.set_shape(st.shape)
+    return made
+
+
 def _at(places: Any, values: Any, shape: Any, static: Any = None) -> SparseTensor:
     """A sparse tensor by places in row-major order."""
     rank = shape.shape[0]
@@ -262,7 +271,18 @@ def concat(axis: Any, sp_inputs: Sequence[Any], expand_nonconcat_dims: bool = Fa
         begin = begin + st.dense_shape[at]
     shape = tf.where(tf.equal(tf.range(rank), at), begin, shape)
     joined = SparseTensor(tf.concat(indices, 0), tf.concat([t.values for t in tensors], 0), shape)
+    if not expand_nonconcat_dims:
+        joined.set_shape([_joined_size(sizes, n == at) for n, sizes in enumerate(zip(*[t.shape for t in tensors],
+                                                                                     strict=True))])
     return joined if at == 0 else reorder(joined)
+
+
+def _joined_size(sizes: Sequence[int | None], added: bool) -> int | None:
+    """The static size of an axis along which sizes add up, or are all the same."""
+    known = [n for n in sizes if n is not None]
+    if added:
+        return sum(known) if len(known) == len(sizes) else None
+    return known[0] if known else None
 
 
 @public
@@ -567,6 +587,7 @@ def sparse_dense_matmul(sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: b
         raise TypeError(f"sparse_dense_matmul: dtypes {st.dtype.name} and {dense.dtype.name} differ.")
     if adjoint_b:
         dense = tf.transpose(tf.math.conj(dense) if dense.dtype.is_complex else dense)
+    st = _of_rank(st, 2)
     rows, columns, values = st.indices[:, 0], st.indices[:, 1], st.values
     outer, inner = st.dense_shape[0], st.dense_shape[1]
     if adjoint_a:

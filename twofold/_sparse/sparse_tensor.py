@@ -70,6 +70,9 @@ class SparseTensor(CompositeTensor):
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         indices = tf.convert_to_tensor(indices, tf.int64) if not hasattr(indices, "dtype") else tf.cast(
             indices, tf.int64)
+        if isinstance(dense_shape, (tuple, list)):  # of numbers and of tensors, whose dtypes may differ
+            dense_shape = tf.convert_to_tensor([tf.cast(n, tf.int64) if tf.is_tensor(n) else n for n in dense_shape],
+                                               tf.int64)
         dense_shape = tf.cast(tf.convert_to_tensor(dense_shape, dtype_hint=tf.int64), tf.int64)
         values = tf.convert_to_tensor(values)
         if not indices.shape.num_elements() and indices.shape.rank == 1 and dense_shape.shape.rank == 1:
@@ -82,7 +85,7 @@ class SparseTensor(CompositeTensor):
                 raise ValueError(f"Dimensions {one} and {other} are not compatible")
         self._indices, self._values, self._dense_shape = indices, values, dense_shape
         self._entry: Any = None  # the shape that functions may count on; None for all of the static one but the rows
-        known = tf.get_static_value(dense_shape)
+        known = tf.get_static_value(dense_shape, partial=True)
         self._static = tf.TensorShape([None] * dense_shape.shape[0] if known is None else known.tolist()) if (
             dense_shape.shape[0] is not None) else tf.TensorShape(None)
 
@@ -216,6 +219,9 @@ class SparseTensor(CompositeTensor):
         """The spec without sizes: branches and loops give sparse tensors of others, too."""
         rank = self._static.rank
         return SparseTensorSpec(None if rank is None else [None] * rank, self.dtype)
+
+    def __joined_spec__(self, other: Any) -> SparseTensorSpec:
+        return self._type_spec.most_specific_common_supertype([other._type_spec]) or self.__composite_spec__
 
     @property
     def __entry_spec__(self) -> SparseTensorSpec:

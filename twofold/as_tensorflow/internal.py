@@ -5,6 +5,7 @@ Classes to test for are twofold's own. Tracking follows attributes, as `tf.Modul
 
 from __future__ import annotations
 
+import abc
 import contextlib
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -36,20 +37,23 @@ class EagerTensor(metaclass=_EagerKind):
     """A class to test for: tensors that have values."""
 
 
-class _TensorKind(type):
-    """Classes that derive from `TensorLike`, and tensors themselves, are tensors to `isinstance`."""
+class _WiderKind(abc.ABCMeta):
+    """Of classes to which `isinstance` counts those that derive from them, and others: `_counted`. One for all such
+    classes, because Keras derives from two of them at once."""
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return type.__instancecheck__(cls, instance) or (cls is TensorLike and isinstance(instance, Tensor))
+        return issubclass(type(instance), cls)
 
     def __subclasscheck__(cls, kind: type) -> bool:
-        return type.__subclasscheck__(cls, kind) or (cls is TensorLike and issubclass(kind, Tensor))
+        return super().__subclasscheck__(kind) or issubclass(kind, cls.__dict__.get("_counted", ()))
 
 
-class TensorLike(metaclass=_TensorKind):
-    """`__internal__.types.Tensor`: a base for classes whose objects `tf.is_tensor` takes for tensors."""
+class TensorLike(metaclass=_WiderKind):
+    """`__internal__.types.Tensor`: a base for classes whose objects `tf.is_tensor` takes for tensors; these are some,
+    too."""
 
     _counts_as_tensor = True
+    _counted = (Tensor,)
 
 
 class FuncGraph(Graph):
@@ -64,8 +68,10 @@ class FuncGraph(Graph):
 _BY_NAME = "_self_unconditional_dependency_names"
 
 
-class Trackable(_Followed):
-    """An object that checkpoints and saved models follow."""
+class Trackable(_Followed, metaclass=_WiderKind):
+    """An object that checkpoints and saved models follow; to `isinstance` modules, variables and tables are, too."""
+
+    _counted = (_Followed, tf.Variable)
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
         self.__dict__.setdefault(_BY_NAME, {})[name] = trackable

@@ -463,6 +463,13 @@ def _decorate(function: Any, decorator: Callable[[Callable[..., Any]], Callable[
     function.__init__(decorator(function.python_function), function._settings)
 
 
+def _concrete_functions(function: Function, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+    # Keras: its export takes the trace of a function that was registered as it is.
+    if save_type == "checkpoint":
+        return {}
+    return {f"trace_{n}": f for n, f in enumerate(function._list_all_concrete_functions())}
+
+
 def _nothing_to_add(self: ConcreteFunction, g: Any = None) -> None:
     """Does nothing: a graph knows the functions that it calls."""
 
@@ -470,6 +477,7 @@ def _nothing_to_add(self: ConcreteFunction, g: Any = None) -> None:
 def add_methods() -> None:
     """Give classes methods that libraries call."""
     Function._decorate = _decorate  # type: ignore[attr-defined]
+    Function._trackable_children = _concrete_functions  # type: ignore[attr-defined]
     # Sonnet, TensorFlow Probability: functions that the graph is to know, of which a pass picks one for a processor.
     for name in ("add_to_graph", "add_gradient_functions_to_graph"):
         setattr(ConcreteFunction, name, _nothing_to_add)

@@ -19,7 +19,7 @@ def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOpti
         export_dir: the directory.
         tags: which of the graphs of a directory that TensorFlow wrote: a text, or several; by default its only one, or
             the one that is served.
-        options: `tf.saved_model.LoadOptions`, without effect.
+        options: `tf.saved_model.LoadOptions`, of which `experimental_load_function_aliases` has an effect.
     Returns:
         An object with the same attributes: variables, `tf.function`s that take what they were traced for, containers,
         and other such objects. It has `variables` and `trainable_variables`, and `signatures`, a mapping of functions
@@ -53,4 +53,4 @@ def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOpti
     if not exists(folder) and written_by_tensorflow(folder):
         from twofold.tensorflow_files.load import load_folder
         return load_folder(folder, tags)
-    return read_folder(folder)
+    return read_folder(folder, options is not None and options.experimental_load_function_aliases)

@@ -31,17 +31,22 @@ from .structure import record_type
 __all__ = ["CallableModule", "LoadedModule", "concrete_functions", "read_folder"]
 
 
-_RESERVED = frozenset({"_name", "_scope_name", "_hidden", "signatures", "_waiting_for_children"})
+_RESERVED = frozenset({"_name", "_scope_name", "_hidden", "signatures", "function_aliases", "_waiting_for_children"})
+
+
+_OF_ROOTS = frozenset({"signatures", "function_aliases"})  # attributes of roots that are no children
 
 
 class LoadedModule(Module):
     """An object of a saved model: what the original led to, under the same names; it needs no class of the user's.
 
-    Functions can be called, differentiated and trained; `signatures` of the root holds the signatures by name.
+    Functions can be called, differentiated and trained; `signatures` of the root holds the signatures by name, and
+    `function_aliases` the functions that have other names, where they were asked for.
     """
 
     signatures: Signatures
-    _TF_MODULE_IGNORED_PROPERTIES = Module._TF_MODULE_IGNORED_PROPERTIES | {"signatures"}
+    function_aliases: dict[str, Any]
+    _TF_MODULE_IGNORED_PROPERTIES = Module._TF_MODULE_IGNORED_PROPERTIES | _OF_ROOTS
 
     def __init__(self, name: str) -> None:
         self._name = self._scope_name = name
@@ -55,16 +60,12 @@ class LoadedModule(Module):
 
     def _tracked_children(self) -> dict[str, Any]:
         children = super()._tracked_children()
-        children.pop("_hidden", None)
-        children.pop("signatures", None)
+        children = {name: child for name, child in children.items() if name not in _OF_ROOTS and name != "_hidden"}
         return {**children, **self._hidden}
 
     def _functions_to_save(self) -> dict[str, Any]:
         from .collect import functions_of
-        functions = functions_of(self)
-        functions.pop("_hidden", None)
-        functions.pop("signatures", None)
-        return functions
+        return {name: fn for name, fn in functions_of(self).items() if name not in _OF_ROOTS and name != "_hidden"}
 
     def __repr__(self) -> str:
         return f"<twofold.saved_model object {self._name!r}>"
@@ -78,9 +79,18 @@ class CallableModule(LoadedModule):
         return self._hidden["__call__"](*args, **kwargs)
 
 
-def read_folder(folder: str) -> Any:
-    """The object of a folder that `tf.saved_model.save` wrote."""
-    return _Builder(read(folder)).root()
+def read_folder(folder: str, aliases: bool = False) -> Any:
+    """The object of a folder that `tf.saved_model.save` wrote.
+
+    Args:
+        folder: the folder.
+        aliases: whether it has `function_aliases`.
+    """
+    builder = _Builder(read(folder))
+    root = builder.root()
+    if aliases:
+        root.function_aliases = {name: builder.functions[n] for name, n in builder.model.function_aliases.items()}
+    return root
 
 
 def concrete_functions(model: SavedModel) -> list[ConcreteFunction]:

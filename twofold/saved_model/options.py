@@ -15,7 +15,8 @@ class SaveOptions:
     """Options for `tf.saved_model.save`.
 
     Args:
-        namespace_whitelist, save_debug_info, function_aliases, experimental_debug_stripper, experimental_io_device,
+        function_aliases: names for `tf.function`s among what is saved, by which loaded objects have them, too.
+        namespace_whitelist, save_debug_info, experimental_debug_stripper, experimental_io_device,
             experimental_variable_policy, experimental_custom_gradients, experimental_image_format,
             experimental_skip_saver, experimental_sharding_callback, extra_tags: accepted, without effect. Custom
             gradients are always saved, and so are the lines of source that errors name.
@@ -48,8 +49,10 @@ class LoadOptions:
     """Options for `tf.saved_model.load`.
 
     Args:
-        allow_partial_checkpoint, experimental_io_device, experimental_skip_checkpoint, experimental_variable_policy,
-            experimental_load_function_aliases: accepted, without effect. All variables are always loaded.
+        experimental_load_function_aliases: whether the object gets `function_aliases`, a dict of functions by the names
+            that `SaveOptions` gave them.
+        allow_partial_checkpoint, experimental_io_device, experimental_skip_checkpoint, experimental_variable_policy:
+            accepted, without effect. All variables are always loaded.
 
     >>> import twofold as tf
     >>> tf.saved_model.LoadOptions().allow_partial_checkpoint

@@ -38,7 +38,7 @@ from . import op_sets
 from .directory import Manifest, Stored, read_manifest
 from .graphs import show_lines, text_to_graph
 from .objects import Malformed, SavedObject, list_of, of, parsed_json, paths_of, read_objects, typed
-from .signatures import by_name, has_tensors
+from .signatures import by_name, inputs_by_name
 from .structure import decode
 
 __all__ = ["read", "SavedModel", "SavedObject", "SavedVariable", "SavedConstant", "SavedFunction", "SavedSignature",
@@ -171,7 +171,7 @@ class SavedSignature:
 
     Attributes:
         functions: one; several where tensors of any rank are taken.
-        names: of the arguments that hold tensors, in order.
+        names: of the tensors that the arguments hold, in order.
     """
 
     name: str
@@ -186,8 +186,7 @@ class SavedSignature:
     @property
     def inputs(self) -> dict[str, Any]:
         """By name, in order, a TensorSpec or a structure of them; flattened they are the graph's first inputs."""
-        open_ = [template for _, _, template in self.function.arguments if has_tensors(template)]
-        return dict(zip(self.names, open_, strict=True))
+        return inputs_by_name(self.function.arguments, self.names) or {}
 
     @property
     def outputs(self) -> dict[str, Any]:
@@ -209,6 +208,7 @@ class SavedModel:
         methods: the `tf.function`s.
         functions: all concrete functions.
         signatures: by name.
+        function_aliases: further names of methods, by their numbers.
     """
 
     path: str
@@ -220,6 +220,7 @@ class SavedModel:
     methods: list[SavedMethod]
     functions: list[SavedFunction]
     signatures: dict[str, SavedSignature]
+    function_aliases: dict[str, int]
 
     def named_methods(self) -> dict[str, SavedMethod]:
         """The `tf.function`s by where they are in the object graph, as "encoder.__call__"; the root's own first."""
@@ -304,8 +305,11 @@ class _Reader:
                 _item(self.functions, of(node.about, "concrete", int))
         signatures = {name: self._signature(name, entry)
                       for name, entry in of(self.body, "signatures", dict).items()}
+        aliases = {name: typed(n, int) for name, n in typed(self.body.get("function_aliases", {}), dict).items()}
+        for number in aliases.values():
+            _item(methods, number)
         return SavedModel(self.path, self.manifest, self.objects, self.variables, self.assets,
-                          self.tables, methods, self.functions, signatures)
+                          self.tables, methods, self.functions, signatures, aliases)
 
     # -- objects ----------------------------------------------------------------------------------
     def _variable(self, number: int, node: SavedObject, paths: list[str]) -> SavedVariable:
@@ -414,8 +418,7 @@ class _Reader:
         if not functions:
             raise Malformed(f"signature {name[:60]!r} has no function")
         for function in functions:
-            open_ = [template for _, _, template in function.arguments if has_tensors(template)]
-            if len(set(names)) != len(names) or len(names) != len(open_):
+            if inputs_by_name(function.arguments, names) is None:
                 raise Malformed(f"signature {name[:60]!r} does not name each input once")
             outputs = by_name(function.result)
             if any(type(key) is not str for key in outputs) or None in nest.flatten(function.result):

@@ -34,9 +34,9 @@ def save(obj: Any, export_dir: str | os.PathLike[str], signatures: Any = None,
             results are dicts of tensors, sequences (`output_0` and so on) or one tensor (`output_0`); results and
             arguments may be nested. By default the object's only function with an `input_signature`, if it has just
             one, as "serving_default".
-        options: `tf.saved_model.SaveOptions`, without effect.
+        options: `tf.saved_model.SaveOptions`, of which `function_aliases` has an effect.
     Raises:
-        ValueError: `obj` is not tracked, or a signature is no function of one signature.
+        ValueError: `obj` is not tracked, a signature is no function of one signature, or an alias no function of `obj`.
         AssertionError: a function uses a variable that is no attribute of anything that is saved.
         UnimplementedError: a function calls Python while it runs (`tf.py_function`), or cannot be traced.
 
@@ -52,7 +52,6 @@ def save(obj: Any, export_dir: str | os.PathLike[str], signatures: Any = None,
     ...     print(tf.saved_model.load(folder).double().numpy())
     [2. 4.]
     """
-    del options
     if tracing() is not None:
         raise AssertionError("tf.saved_model.save is not supported inside a traced @tf.function. Move the call to the "
                              f"outer eagerly-executed context.\n  {user_line()}")
@@ -62,7 +61,8 @@ def save(obj: Any, export_dir: str | os.PathLike[str], signatures: Any = None,
     with replica.reading_own():
         objects = collect(obj)
         functions = {name: objects[n].value for name, n in objects[0].children.items()}
-        contents = Contents(objects, chosen(signatures, obj, functions))
+        aliases = {} if options is None else options.function_aliases
+        contents = Contents(objects, chosen(signatures, obj, functions), aliases)
         exchange(os.fspath(export_dir), op_sets.CURRENT, contents.write)
 
 

@@ -14,7 +14,7 @@ from twofold.tracer.function import Function
 from twofold.tracer.trace import current, differentiated
 
 __all__ = ["DEFAULT", "Signature", "SignatureFunction", "Signatures", "chosen", "by_name", "declared_traces",
-           "traces_of_each_rank"]
+           "inputs_by_name", "traces_of_each_rank"]
 
 DEFAULT = "serving_default"
 _RANKS = 5  # ranks that are traced where none is known
@@ -27,7 +27,7 @@ class Signature:
     Attributes:
         name: of the signature.
         traces: its trace; several, for a function that takes tensors of any rank.
-        inputs: what its arguments that hold tensors are called, in order.
+        inputs: what the tensors of its arguments are called, in order.
     Raises:
         ValueError: the result has a key that is no string, or something that is no tensor.
     """
@@ -47,20 +47,33 @@ class Signature:
 
 
 def _input_names(traced: Any) -> list[str]:
-    """A name for each argument that holds tensors: its spec's, or the parameter's."""
+    """A name for each tensor that arguments hold: its spec's, or the parameter's, with a number where it is taken."""
     names: list[str] = []
-    for name, _, template in traced.arguments:
-        if not has_tensors(template):
-            continue
-        wanted = template.name if isinstance(template, TensorSpec) and template.name else name
-        number = 1
+    for name, template in _inputs(traced.arguments):
+        base = template.name if isinstance(template, TensorSpec) and template.name else name
+        wanted, number = base, 1
         while wanted in names:
-            wanted, number = f"{name}_{number}", number + 1
+            wanted, number = f"{base}_{number}", number + 1
         names.append(wanted)
     return names
 
 
-def has_tensors(template: Any) -> bool:
+def _inputs(arguments: Sequence[tuple[str, Any, Any]]) -> list[tuple[str, Any]]:
+    """The tensors that arguments hold, each with the name of its parameter; composite values as a whole."""
+    return [(name, leaf) for name, _, template in arguments
+            for leaf in nest.flatten(template, expand_composites=False) if _has_tensors(leaf)]
+
+
+def inputs_by_name(arguments: Sequence[tuple[str, Any, Any]], names: Sequence[str]) -> dict[str, Any] | None:
+    """What a signature takes under its names: tensors, or whole arguments, which files of earlier versions name; None
+    where the names are not one for each."""
+    for templates in ([leaf for _, leaf in _inputs(arguments)], [t for _, _, t in arguments if _has_tensors(t)]):
+        if len(set(names)) == len(names) == len(templates):
+            return dict(zip(names, templates, strict=True))
+    return None
+
+
+def _has_tensors(template: Any) -> bool:
     """Whether there is a tensor in an argument."""
     return any(isinstance(leaf, TensorSpec) for leaf in nest.flatten(template))
 
@@ -227,10 +240,10 @@ class _ByName:
         self._whole = None if whole is traced else _ByName(name, whole, inputs, any_rank)
         self.name, self.number, self.graph = f"signature_wrapper_{name}", traced.number, traced.graph
         self.updates, self.relaxed, self.outer = traced.updates, traced.relaxed, traced.outer
-        open_ = [template for _, _, template in traced.arguments if has_tensors(template)]
+        given = inputs_by_name(traced.arguments, inputs) or {}
         if any_rank:
-            open_ = [nest.map_structure(_unranked, t) for t in open_]
-        self.arguments = [(n, "KEYWORD_ONLY", _called(n, t)) for n, t in zip(inputs, open_, strict=True)]
+            given = {n: nest.map_structure(_unranked, t) for n, t in given.items()}
+        self.arguments = [(n, "KEYWORD_ONLY", _called(n, t)) for n, t in given.items()]
         self.form = ((), {n: t for n, _, t in self.arguments})
         self.result = {k: _called(k, v) for k, v in by_name(traced.result).items()}
 

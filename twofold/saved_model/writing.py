@@ -11,7 +11,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -41,12 +41,13 @@ class Contents:
     Args:
         objects: of the object graph, the root first.
         signatures: functions by name.
+        aliases: further names of functions of the object graph.
     Raises:
         UnimplementedError: a function cannot run without Python. AssertionError: a function reads a variable that the
             root does not lead to.
     """
 
-    def __init__(self, objects: list[Entry], signatures: dict[str, Signature]) -> None:
+    def __init__(self, objects: list[Entry], signatures: dict[str, Signature], aliases: Mapping[str, Any]) -> None:
         self._objects = objects
         self._numbers = {id(o.value): n for n, o in enumerate(objects)}
         self._assets = {id(o.value.asset_path): n for n, o in enumerate(objects) if o.kind == "asset"}
@@ -65,6 +66,8 @@ class Contents:
         self.body = {"nodes": nodes, "functions": self._functions, "concrete": self._concrete,
                      "signatures": {name: self._signature(s) for name, s in signatures.items()},
                      "sources": self._sources.lines}
+        if aliases:
+            self.body["function_aliases"] = {name: self._aliased(name, fn, nodes) for name, fn in aliases.items()}
 
     def write(self, to: Writer) -> None:
         """Write all files."""
@@ -130,6 +133,18 @@ class Contents:
             entry["input_signature"] = encode(tuple(fn.input_signature))
         self._functions.append(entry)
         return {"function": len(self._functions) - 1}
+
+    def _aliased(self, name: str, fn: Any, nodes: list[dict[str, Any]]) -> int:
+        """The number of a function that has an alias.
+
+        Raises:
+            ValueError: it is no `tf.function` that the root leads to.
+        """
+        node = self.node_of(fn)
+        if node is None or nodes[node]["kind"] != "function":
+            raise ValueError(f"function_aliases: {name!r} names {fn!r}, which is no tf.function of what is saved.")
+        number: int = nodes[node]["function"]
+        return number
 
     def _bare(self, entry: Entry) -> dict[str, Any]:
         number = self._trace(entry.value._traced, _spelt(entry))

@@ -34,6 +34,7 @@ from .building import (
 )
 from .building import print_ as print
 from .building import tuple_ as tuple
+from .composites import SparseTensorValue, sparse_placeholder
 from .dimension import Dimension
 from .functions import *  # noqa: F403
 from .graph import Graph
@@ -87,6 +88,7 @@ __all__ = [
     *_functions.__all__,
     "AUTO_REUSE", "Assert", "ConfigProto", "Dimension", "GPUOptions", "Graph", "GraphKeys", "GraphOptions",
     "InteractiveSession", "Operation", "OptimizerOptions", "Print", "RunMetadata", "RunOptions", "Session",
+    "SparseTensorValue",
     "Variable", "VariableScope", "add_to_collection", "add_to_collections", "all_variables", "assign", "assign_add",
     "assign_sub", "colocate_with", "constant_initializer", "control_dependencies", "control_flow_v2_enabled",
     "disable_control_flow_v2", "disable_eager_execution", "disable_resource_variables", "disable_v2_behavior",
@@ -100,7 +102,8 @@ __all__ = [
     "make_template", "model_variables", "moving_average_variables", "name_scope", "no_op", "ones_initializer",
     "orthogonal_initializer", "placeholder", "placeholder_with_default", "print", "py_func", "random_normal",
     "random_normal_initializer", "random_uniform", "random_uniform_initializer", "report_uninitialized_variables",
-    "reset_default_graph", "tables_initializer", "train", "trainable_variables", "truncated_normal",
+    "reset_default_graph", "sparse_placeholder", "tables_initializer",
+    "train", "trainable_variables", "truncated_normal",
     "truncated_normal_initializer", "tuple", "uniform_unit_scaling_initializer", "variable_scope",
     "variables_initializer", "variance_scaling_initializer", "zeros_initializer",
 ]
@@ -114,8 +117,8 @@ initialize_local_variables = local_variables_initializer
 log = _tf.math.log
 
 #: loaded when they are first asked for
-_MODULES = frozenset({"app", "data", "feature_column", "flags", "gfile", "image", "logging", "metrics", "nn", "random",
-                      "summary"})
+_MODULES = frozenset({"app", "data", "feature_column", "flags", "gfile", "image", "logging", "metrics", "nn", "ragged",
+                      "random", "sparse", "summary"})
 #: messages of event files
 _MESSAGES = frozenset({"Event", "HistogramProto", "LogMessage", "SessionLog", "Summary", "SummaryMetadata"})
 

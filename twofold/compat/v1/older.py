@@ -30,6 +30,10 @@ ALIASES: dict[str, str] = {
     **_same("io", "FixedLenFeature FixedLenSequenceFeature decode_raw matching_files parse_example "
                   "parse_single_example parse_single_sequence_example read_file write_file"),
     **_same("strings", "as_string"),
+    **{f"sparse_{name}": f"sparse.{name}" for name in [
+        "fill_empty_rows", "mask", "maximum", "minimum", "reorder", "reset_shape", "reshape", "retain", "slice",
+        "softmax", "to_indicator", "transpose"]},
+    "sparse_tensor_dense_matmul": "sparse.sparse_dense_matmul", "sparse_tensor_to_dense": "sparse.to_dense",
     **_same("errors", "OpError"),
     **_same("debugging", "check_numerics"),
     "regex_replace": "strings.regex_replace", "string_join": "strings.join", "string_strip": "strings.strip",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from twofold.ir.spec import TensorShape
 from twofold.tracer.symbolic import SymbolicTensor
 
 from . import mode
+from .composites import fed_parts, value_of
 from .current import default_session
 from .graph import Graph, current_graph
 from .operations import Deferred, Operation
@@ -89,7 +90,8 @@ class Session:
 
         Args:
             fetches: tensors, variables, operations and names of tensors, in lists, tuples and dicts.
-            feed_dict: values by the placeholders, or other tensors, that they stand for.
+            feed_dict: values by the placeholders, or other tensors, that they stand for; for sparse and ragged ones a
+                `SparseTensorValue` and a `ragged.RaggedTensorValue`, which come out for such fetches, too.
             options, run_metadata: accepted, without effect.
         Returns:
             The same structure of NumPy arrays and scalars; None for an operation.
@@ -102,13 +104,13 @@ class Session:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
         leaves = [self._fetch(leaf) for leaf in nest.flatten(fetches)]
-        fed = mapped(feed_dict or {}, "feed_dict")
-        keys = [self._fed(key) for key in fed]
+        fed = [pair for item in mapped(feed_dict or {}, "feed_dict").items() for pair in _parts_fed(*item)]
+        keys = [self._fed(key) for key, _ in fed]
         with tf.init_scope():
-            values = [_fitting(key, value) for key, value in zip(keys, fed.values(), strict=True)]
+            values = [_fitting(key, value) for key, (_, value) in zip(keys, fed, strict=True)]
             values_of_run = iter(self._run_of(leaves, keys)(values))
-        results = [None if isinstance(leaf, Operation) else next(values_of_run) for leaf in leaves]
-        return nest.pack(fetches, results)
+        results = iter([None if isinstance(leaf, Operation) else next(values_of_run) for leaf in leaves])
+        return nest.map_structure(lambda leaf: _taken(leaf, results), fetches, expand_composites=False)
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Any:
         """A function of the values to feed with the result of `run` for them.
@@ -167,6 +169,17 @@ class InteractiveSession(Session):
         if default_session.get() is self:
             default_session.set(None)
         super().close()
+
+
+def _parts_fed(key: Any, value: Any) -> list[tuple[Any, Any]]:
+    """What is fed for a tensor, or for each of those that it is made of."""
+    return list(zip(nest.flatten(key), fed_parts(key, value), strict=True)) if nest.is_composite(key) else [
+        (key, value)]
+
+
+def _taken(fetch: Any, results: Iterator[Any]) -> Any:
+    """The next result, or the value of as many as the tensor is made of."""
+    return value_of(fetch, [next(results) for _ in nest.flatten(fetch)]) if nest.is_composite(fetch) else next(results)
 
 
 def _fitting(key: SymbolicTensor, value: Any) -> Any:
