@@ -64,3 +64,16 @@ def test_places_may_count_from_the_end() -> None:
                                          ("0.0", "[3, none, -1]")])
 def test_what_is_no_sum_of_parts_stays(zero: str, first: str) -> None:
     check(join_parts, HALVES.format(zero=zero, begin=4).replace("[none, 4, 1]", first))
+
+
+def test_parts_of_one_place_are_added_up() -> None:
+    check(join_parts, """
+graph f(%0: i32[2], %1: i32[2]) {
+  %2 = constant 0 : i32[]
+  %3 = fill(%2) {shape: [3, 2]} : i32[3,2]
+  %4 = strided_slice_assign(%3, %0) {spec: [1]} : i32[3,2]
+  %5 = strided_slice_assign(%3, %1) {spec: [1]} : i32[3,2]
+  %6 = add(%4, %5) : i32[3,2]
+  return %6
+}
+""")
