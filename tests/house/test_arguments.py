@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from fuzz.bad_targets import modules
-from house.tree import ROOT, label, shipped_modules
+from house.tree import ROOT, label, shipped_modules, statements
 
 from twofold._front.api import unguarded
 
@@ -57,7 +57,7 @@ def functions() -> dict[tuple[str, int], Function]:
     """The functions of what ships, by file and first line, decorators included."""
     by_place: dict[tuple[str, int], Function] = {}
     for path in shipped_modules():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in statements(ast.parse(path.read_text())):
             if isinstance(node, Function):
                 by_place[label(path), min([node.lineno, *[d.lineno for d in node.decorator_list]])] = node
     return by_place

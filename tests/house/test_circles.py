@@ -13,7 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 import pytest
-from house.tree import FLOORS, module_name, shipped_modules
+from house.tree import FLOORS, module_name, nodes, shipped_modules
 
 _ROOT = "twofold"
 _FIRST = "twofold.compat"
@@ -105,13 +105,13 @@ def _chains(nodes: list[ast.AST]) -> Iterator[list[str]]:
 
 def _read(source: str, module: str, is_package: bool) -> _File:
     tree = ast.parse(source)
-    nodes = list(ast.walk(tree))
-    imports = [each for node in nodes for each in _bindings(node, module, is_package)]
+    parts = nodes(tree)
+    imports = [each for node in parts for each in _bindings(node, module, is_package)]
     top = list(_top(tree.body))
     exported = {each.bound: each for node in top for each in _bindings(node, module, is_package)}
     defined = {name for node in top for name in _names_of(node)}
     return _File(imports, exported, [each.module for each in imports if each.attribute == "*"], frozenset(defined),
-                 list(_chains(nodes)))
+                 list(_chains(parts)))
 
 
 class Tree:

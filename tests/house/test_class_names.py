@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 
 import pytest
-from house.tree import FLOORS, ROOT, files_under, label
+from house.tree import FLOORS, ROOT, files_under, label, statements
 
 ENGINE = [room for room in FLOORS if room != "twofold"]
 
@@ -21,7 +21,7 @@ def same_names(sources: Mapping[str, str]) -> dict[str, list[str]]:
     """
     places: dict[str, list[str]] = {}
     for file, source in sources.items():
-        for node in ast.walk(ast.parse(source)):
+        for node in statements(ast.parse(source)):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name.strip("_"), []).append(f"{file}:{node.lineno}")
     return {name: lines for name, lines in places.items() if len(lines) > 1}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from house.tree import FLOORS, ROOT, all_modules, label, shipped_modules
+from house.tree import FLOORS, ROOT, all_modules, label, nodes, shipped_modules
 
 LONGEST = 800
 LONGEST_FUNCTION = 60  # lines, with its docstring, in the engine's rooms
@@ -51,14 +51,15 @@ def facts(path: Path) -> Facts:
     """The facts of a file."""
     source = path.read_text()
     tree = ast.parse(source)
-    nodes = list(ast.walk(tree))
-    return Facts(ast.get_docstring(tree) or "", len(source.splitlines()), leftovers(source, nodes), unnamed(nodes),
-                 missing_modules(source, path.parent), long_functions(nodes))
+    parts = nodes(tree)
+    return Facts(ast.get_docstring(tree) or "", len(source.splitlines()), leftovers(source, parts),
+                 unnamed(parts) if "found" in source else [], missing_modules(source, path.parent),
+                 long_functions(parts))
 
 
 def nodes_of(source: str) -> list[ast.AST]:
     """All nodes of the tree of a source."""
-    return list(ast.walk(ast.parse(source)))
+    return nodes(ast.parse(source))
 
 
 def is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -98,7 +99,7 @@ def _last_name(node: ast.expr) -> str:
 
 def unnamed(nodes: list[ast.AST]) -> list[str]:
     """The places where a variable, argument or attribute is called `found`, which says nothing of what it holds."""
-    return [f"line {node.lineno}: {_own_name(node)}" for node in nodes if _own_name(node).strip("_") == "found"]
+    return [f"line {node.lineno}: {name}" for node in nodes if (name := _own_name(node)).strip("_") == "found"]
 
 
 def long_functions(nodes: list[ast.AST]) -> list[str]:

@@ -7,7 +7,7 @@ import re
 import sys
 
 import pytest
-from house.tree import FLOORS, label, module_name, project, shipped_modules
+from house.tree import FLOORS, label, module_name, project, shipped_modules, statements
 
 # Libraries that each room may use beside the standard library; twofold, the front door, may use the union.
 LIBRARIES = {
@@ -33,7 +33,7 @@ def imports(tree: ast.Module, module: str, is_package: bool) -> list[tuple[ast.s
     """`(statement, absolute name, relative?)` of every import in `tree`; `from a import b` gives `a.b`."""
     package = module.split(".") if is_package else module.split(".")[:-1]
     imported = []
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.Import):
             imported += [(node, alias.name, False) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -54,7 +54,7 @@ def loaded_at_import(tree: ast.Module) -> set[ast.stmt]:
     running: set[ast.stmt] = set()
 
     def visit(node: ast.AST) -> None:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.expr)):
             return
         if isinstance(node, ast.stmt):
             running.add(node)

@@ -2,7 +2,7 @@
 
 import ast
 
-from house.tree import ROOT, label, shipped_modules
+from house.tree import ROOT, label, nodes, shipped_modules
 
 # Two of `codegen` lie below the runtime; what they wait with is made again in a child, or is one call's own.
 OWN = {ROOT / "runtime" / "locks.py", ROOT / "codegen" / "llvm_module.py", ROOT / "codegen" / "apart.py"}
@@ -11,8 +11,8 @@ BARE = {"Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore", "Event", 
 
 def annotations(tree: ast.Module) -> set[int]:
     """The identities of the nodes that say types, where a lock is named and none is made."""
-    said = [getattr(node, field, None) for node in ast.walk(tree) for field in ("annotation", "returns")]
-    return {id(part) for node in said if isinstance(node, ast.AST) for part in ast.walk(node)}
+    said = [getattr(node, field, None) for node in nodes(tree) for field in ("annotation", "returns")]
+    return {id(part) for node in said if isinstance(node, ast.AST) for part in nodes(node)}
 
 
 def bare_locks(source: str) -> list[int]:
@@ -21,7 +21,7 @@ def bare_locks(source: str) -> list[int]:
         return []
     tree = ast.parse(source)
     types, lines = annotations(tree), []
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         taken = isinstance(node, ast.ImportFrom) and node.module in ("threading", "_thread") and any(
             name.name in BARE for name in node.names)
         used = isinstance(node, ast.Attribute) and node.attr in BARE and isinstance(

@@ -2,7 +2,7 @@
 
 import ast
 
-from house.tree import ROOT, label, shipped_modules
+from house.tree import ROOT, label, nodes, shipped_modules
 
 OWN = ROOT / "ir" / "recent.py"
 REMOVING = {"pop", "popitem"}
@@ -12,7 +12,7 @@ def evictions(source: str) -> list[int]:
     """The lines that remove the first entry of a dictionary: by `popitem(last=False)`, or whichever comes first."""
     if "next(" not in source and "popitem" not in source:
         return []
-    return sorted(node.lineno for node in ast.walk(ast.parse(source)) if _is_eviction(node))
+    return sorted(node.lineno for node in nodes(ast.parse(source)) if _is_eviction(node))
 
 
 def _is_eviction(node: ast.AST) -> bool:

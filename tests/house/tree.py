@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -52,6 +53,29 @@ def installed_path(path: Path) -> str:
 def module_name(path: Path) -> str:
     """The name a shipped file is imported by."""
     return installed_path(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def nodes(tree: ast.AST) -> list[ast.AST]:
+    """All nodes of a tree of syntax in the order of `ast.walk`, in half its time, but for contexts: whether a name is
+    read or set says no node of its own."""
+    reached = [tree]
+    for node in reached:
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if isinstance(value, list):
+                reached += [part for part in value if isinstance(part, ast.AST)]
+            elif isinstance(value, ast.AST) and field != "ctx":
+                reached.append(value)
+    return reached
+
+
+def statements(tree: ast.AST) -> list[ast.stmt]:
+    """All statements of a tree of syntax, at any depth: a tenth of its nodes."""
+    reached = [tree]
+    for node in reached:
+        for field in ("body", "handlers", "cases", "orelse", "finalbody"):
+            reached += getattr(node, field, ())
+    return [node for node in reached if isinstance(node, ast.stmt)]
 
 
 def label(path: Path) -> str:
