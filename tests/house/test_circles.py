@@ -13,7 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 import pytest
-from house.tree import FLOORS, module_name, nodes, shipped_modules
+from house.tree import FLOORS, ROOT, module_name, nodes, shipped_modules
 
 _ROOT = "twofold"
 _FIRST = "twofold.compat"
@@ -227,10 +227,10 @@ def edges_of(sources: Mapping[str, str]) -> dict[str, set[str]]:
 
 
 @cache
-def shipped_edges() -> dict[str, set[str]]:
-    """The dependencies of what ships."""
-    files = {module_name(path): (path.read_text(), path.name == "__init__.py") for path in shipped_modules()}
-    return Tree(files).edges()
+def shipped_edges(room: str = "") -> dict[str, set[str]]:
+    """The dependencies of what ships, or of one room's files on each other."""
+    paths = [path for path in shipped_modules() if path.is_relative_to(ROOT / room)]
+    return Tree({module_name(path): (path.read_text(), path.name == "__init__.py") for path in paths}).edges()
 
 
 @pytest.mark.parametrize("room", [room for room in FLOORS if room != _ROOT])
