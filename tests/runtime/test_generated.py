@@ -156,7 +156,7 @@ assert first()
 
 def work():
     begun.wait(60)
-    while not stop.is_set():
+    while not stop.wait(0.001):  # while better code is made at a lower priority than theirs
         if results() != wanted:
             wrong.append(1)
 workers = [threading.Thread(target=work) for _ in range(6)]
