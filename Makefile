@@ -13,6 +13,7 @@
 #   make web-tests   the pages of tf.export.web in Chromium (TWOFOLD_BROWSER=/path/to/it), their libraries in Node.js
 #   make clients     the tests of libraries that are written for TensorFlow, on it and on twofold under its name, in an
 #                environment that is made in CLIENTS=~/.cache/twofold-clients, and the table of them in docs/coverage.md
+#   make keras-files  files of models between tf.keras, Keras on twofold and Keras on TensorFlow, in that environment
 #   make serve-load  requests a second of `twofold serve`, and their times, as docs/serving.md has them
 #   make fuzz    random programs in both modes, bad values, integer arguments, threads, gradients in every placement of
 #                tapes and decorators; each for TIME=600 seconds, from SEED=...;
@@ -39,7 +40,7 @@ exit 1
 endef
 
 .PHONY: demo test test-gpu test-gpu-sanitized lint bench docs array-api-tests onnx-tests fuzz clean web-tests serve-load \
-    clients
+    clients keras-files
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -94,6 +95,9 @@ web-tests: $(VENV)/.dev
 clients: $(VENV)/.dev
 	$(BIN)/python tests/clients/run.py $(if $(CLIENTS),--folder $(CLIENTS)) --jobs $(JOBS) $(ARGS)
 	$(BIN)/python docs/generate.py
+
+keras-files: $(VENV)/.dev
+	$(BIN)/python tests/clients/keras_files.py $(if $(CLIENTS),--python $(CLIENTS)/environment/bin/python) $(ARGS)
 
 serve-load: $(VENV)/.dev
 	$(BIN)/python benchmarks/serve.py load $(or $(ARGS),--rounds 5 --seconds 2)

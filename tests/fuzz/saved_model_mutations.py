@@ -26,7 +26,7 @@ from fuzz import damaged
 __all__ = ["changed", "outcome", "seeds"]
 
 _DATA = Path(__file__).resolve().parent.parent / "tensorflow_files" / "data"
-_NAMES = ("dense", "control", "tables", "version_1", "text", "mlp", "recurrent")
+_NAMES = ("dense", "control", "tables", "version_1", "text", "mlp", "recurrent", "loops_1", "variables_1")
 _FILE = "saved_model.pb"
 _BATCH = 100  # folders that one process loads
 _SECONDS = 40  # that one of them may take
@@ -34,7 +34,8 @@ _MEMORY = 4 << 30  # bytes that a process may take beside what it has when it st
 _DEEP = 12  # messages within one another that are changed
 
 _NUMBERS = (0, 1, 2, 3, 7, 20, 21, 255, 1 << 20, (1 << 31) - 1, 1 << 31, 1 << 40, (1 << 63) - 1, (1 << 64) - 1)
-_TEXTS = (b"", b"x", b"Identity", b"While", b"StatefulPartitionedCall", b"Const", b"^x", b"x:output:0", b"../x")
+_TEXTS = (b"", b"x", b"Identity", b"While", b"StatefulPartitionedCall", b"Const", b"^x", b"x:output:0", b"../x",
+          b"Enter", b"Exit", b"Switch", b"Merge", b"NextIteration", b"LoopCond", b"Assign")
 
 
 def seeds() -> list[dict[str, bytes]]:

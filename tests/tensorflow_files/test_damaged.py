@@ -50,6 +50,12 @@ def test_variables_of_a_model_of_which_nothing_can_run_are_there(tmp_path: Path)
         model.serve(tf.zeros([1, 6]))
 
 
+def test_arguments_of_signatures_have_any_names(tmp_path: Path) -> None:
+    folder = _with(tmp_path, "branches_1", b"\x01c\x12\t\n\x03c:0", b"\x01-\x12\t\n\x03c:0")
+    branch = tf.saved_model.load(folder, tags=["serve", "old"]).signatures["branch"]
+    assert branch(**{"p": tf.ones([1, 4]), "-": False})["y"].shape == (1, 4)
+
+
 def test_assets_lie_in_the_folder(tmp_path: Path) -> None:
     folder = _with(tmp_path, "tables", b"words.txt", b"../ds.txt")
     with pytest.raises(tf.errors.DataLossError, match="leads out of the folder"):

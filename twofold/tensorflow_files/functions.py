@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from keyword import iskeyword
 from typing import Any
 
 from twofold._formats.node_errors import NodeError, told
@@ -203,7 +204,8 @@ class LoadedSignature(SignatureFunction):
 
     def __init__(self, name: str, graph: Graph, inputs: Sequence[str]) -> None:
         keys = inspect.Parameter
-        parameters = inspect.Signature([keys(n, keys.KEYWORD_ONLY) for n in sorted(inputs)])
+        parameters = inspect.Signature([keys(n, keys.KEYWORD_ONLY) for n in sorted(inputs)]) if all(
+            n.isidentifier() and not iskeyword(n) for n in inputs) else None  # which has names that Python has not
         self._any = loaded_function(f"signature_wrapper_{name}", parameters, [graph])
         assert self._any._restored is not None
         super().__init__(name, self._any._restored.traces, sorted(inputs))
