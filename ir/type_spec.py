@@ -215,7 +215,7 @@ class CompositeTensor(metaclass=ABCMeta):
         """The spec by which a function that is called with the value takes it."""
         return self.__composite_spec__
 
-    def __joined_spec__(self, other: Any) -> TypeSpec:
+    def _joined_spec(self, other: Any) -> TypeSpec:
         """The spec of a value that is this one or another one of the same form."""
         del other
         return self.__composite_spec__

@@ -255,7 +255,7 @@ class _Joint:
 
 def _either(a: PythonValue, b: PythonValue) -> PythonValue:
     """Of two leaves the first one; for composite values the spec of what may be either."""
-    return a.__joined_spec__(b) if isinstance(a, CompositeTensor) and isinstance(b, CompositeTensor) else a
+    return a._joined_spec(b) if isinstance(a, CompositeTensor) and isinstance(b, CompositeTensor) else a
 
 
 class _Packed:

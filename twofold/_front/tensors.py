@@ -170,11 +170,11 @@ def _known_part(symbolic: Any) -> Any:
     """The elements of a tensor of a trace that are known, None for the others; None if there are none."""
     if symbolic.shape.rank is None:
         return None
-    found = elements(symbolic.value, symbolic.trace, current())
-    if found is None or not any(type(x) is int for x in found.ravel()):
+    array = elements(symbolic.value, symbolic.trace, current())
+    if array is None or not any(type(x) is int for x in array.ravel()):
         return None
-    part = np.empty(found.shape, object)
-    part.ravel()[:] = [x if type(x) is int else None for x in found.ravel()]
+    part = np.empty(array.shape, object)
+    part.ravel()[:] = [x if type(x) is int else None for x in array.ravel()]
     return part
 
 

@@ -220,7 +220,7 @@ class SparseTensor(CompositeTensor):
         rank = self._static.rank
         return SparseTensorSpec(None if rank is None else [None] * rank, self.dtype)
 
-    def __joined_spec__(self, other: Any) -> SparseTensorSpec:
+    def _joined_spec(self, other: Any) -> SparseTensorSpec:
         return self._type_spec.most_specific_common_supertype([other._type_spec]) or self.__composite_spec__
 
     @property

@@ -34,7 +34,8 @@ from .building import (
 )
 from .building import print_ as print
 from .building import tuple_ as tuple
-from .composites import SparseTensorValue, sparse_placeholder
+from .composite_placeholders import sparse_placeholder
+from .composites import SparseTensorValue
 from .dimension import Dimension
 from .functions import *  # noqa: F403
 from .graph import Graph

@@ -7,8 +7,8 @@ from typing import Any
 import twofold as tf
 from twofold._front.namespace import publish
 
+from .composite_placeholders import ragged_placeholder as placeholder
 from .composites import RaggedTensorValue, constant_value
-from .composites import ragged_placeholder as placeholder
 
 __all__ = ["RaggedTensorValue", "constant_value", "placeholder"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import twofold as tf
 from twofold._front.namespace import publish
 
-from .composites import sparse_placeholder as placeholder
+from .composite_placeholders import sparse_placeholder as placeholder
 
 __all__ = ["placeholder"]
 
