@@ -14,7 +14,7 @@ CLIENT = Client(
     version="2.9.2",
     tag="v2.9.2",
     repository="https://github.com/GPflow/GPflow",
-    needs=("gpflow==2.9.2", "tf_keras==2.21.0", "tensorboard>=2.15"),
+    needs=("gpflow==2.9.2", "tf_keras==2.21.0", "tensorboard>=2.15", "matplotlib"),
     tests=(*(f"tests/gpflow/{name}" for name in _WHICH),
            "--ignore=tests/gpflow/kernels/test_broadcasting.py", "--ignore=tests/gpflow/kernels/test_coregion.py"),
     example="gpflow",

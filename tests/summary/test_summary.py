@@ -47,6 +47,18 @@ def test_scalars_in_both_modes(log, compiled):
     assert log.read().SummaryMetadata("outer/loss").summary_description == "*twice*"
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_tags_of_whatever_characters(log, compiled):
+    def step(x):
+        with tf.name_scope("outer"):
+            tf.summary.scalar("scales[0]", x, step=1)
+            with tf.summary.experimental.summary_scope("a b[1]") as (tag, scope):
+                assert (tag, scope) == ("outer/a b[1]", "outer/ab1/")
+    with log.writer.as_default():
+        (tf.function(step, fallback=False) if compiled else step)(tf.constant(2.0))
+    assert log.numbers("outer/scales[0]") == [(1, 2.0)]
+
+
 def test_steps_from_the_context(log):
     step = tf.Variable(5, dtype=tf.int64)
     record = tf.function(lambda: tf.summary.scalar("x", 1.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,8 +56,10 @@ def summary_scope(name: str, default_name: str = "summary", values: Any = None) 
     ...     print(tag, scope)
     a/b a/b/
     """
-    with tf.name_scope(name or default_name) as scope:
-        yield scope.rstrip("/"), scope
+    name = name or default_name
+    tag = ops.tag_of(name)
+    with tf.name_scope(re.sub(r"[^-_/.A-Za-z0-9]", "", name) or default_name) as scope:
+        yield tag, scope
 
 
 @public

@@ -25,9 +25,9 @@ __all__ = ["audio", "emit", "flush", "histogram", "image", "record_if", "scalar"
 
 
 def tag_of(name: str) -> str:
-    """The tag of a summary: its name in the name scopes around it."""
-    with tf.name_scope(name) as scope:
-        return scope.rstrip("/")
+    """The tag of a summary: its name, with whatever characters, in the name scopes around it."""
+    around = tf.get_current_name_scope()
+    return f"{around}/{name}" if around else name
 
 
 def emit(inputs: list[Any], step: Any, make: Callable[..., dict[str, Any]]) -> Any:
