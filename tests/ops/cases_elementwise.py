@@ -421,7 +421,8 @@ ERRORS = [
     *(Bad(f"{name}: dtypes", lambda fn=fn: fn(F, D), INVALID, "float32 and float64") for name, fn in (
         ("add", tf.add), ("pow", tf.pow), ("less", tf.less), ("equal", tf.equal), ("maximum", tf.maximum),
         ("atan2", tf.atan2))),
-    *(Bad(f"{name}: shapes", lambda fn=fn: fn(F, G), INVALID, rf"{name}: shapes \[2\] and \[3\] do not broadcast")
+    *(Bad(f"{name}: shapes", lambda fn=fn: fn(F, G), INVALID,
+          rf"{name}: Incompatible shapes: \[2\] and \[3\] do not broadcast")
       for name, fn in (("subtract", tf.subtract), ("multiply", tf.multiply), ("divide", tf.divide),
       ("minimum", tf.minimum))),
     Bad("add: bool", lambda: tf.add(B, B), INVALID, "add: x has dtype bool; expected"),
