@@ -76,7 +76,7 @@ of_a_replica, rates = 5, {5: 0.1, 10: 0.15}
 of_all = of_a_replica * mirrored.num_replicas_in_sync
 data = tf.data.Dataset.range(23).batch(of_all)
 print(of_all, rates[of_all], [[len(part) for part in x.values] for x in mirrored.experimental_distribute_dataset(data)])
-""", "10 0.15 [[5, 5], [5, 5], [1, 2]]")
+""", "10 0.15 [[5, 5], [5, 5], [2, 1]]")
 
 
 LOOP = """
