@@ -21,5 +21,6 @@ CLIENT = Client(
     tests=tuple(f"tensorflow_probability/python/{kind}/{name}_test.py" for kind, names in _WHICH.items()
                 for name in names),
     from_source=True,
+    example="tensorflow-probability",
     what="; ".join(f"of {kind} {', '.join(names)}" for kind, names in _WHICH.items()),
 )
