@@ -5,6 +5,7 @@ All are views: no data moves. Slices and reversals are in `slicing.py`. The ops 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,6 +37,24 @@ def _checked_size(op: Op, operands: Sequence[Spec], place: int, shape: Shape) ->
     return size
 
 
+def _beside_zeros(op: Op, x: Spec, shape: Shape) -> int:
+    """The size left open where others are 0, as TensorFlow finds it: by the sizes that are not."""
+    if not all(type(size) is int for size in (*x.dims, *shape)):
+        raise rules.fail(op, (x,), f"the size left open in {_text(shape)} cannot be found: other sizes are 0.",
+                         InvalidArgumentError)
+    return _left_open(x.dims, shape)
+
+
+def _left_open(have: Shape, shape: Shape) -> int:
+    return math.prod(s for s in have if s) // math.prod(s for s in shape if s not in (0, -1))
+
+
+def _reshaped(a: np.ndarray, shape: Shape) -> np.ndarray:
+    if -1 in shape and 0 in shape and isinstance(a, np.ndarray):  # NumPy does not find it; a layout has its sizes
+        return a.reshape([_left_open(a.shape, shape) if s == -1 else s for s in shape])
+    return a.reshape(shape)
+
+
 def _reshape_infer(op: Op, x: Spec, *, shape: Shape) -> Spec:
     sizes = [_checked_size(op, (x,), n, shape) for n in range(len(shape))]
     unknown = [i for i, s in enumerate(sizes) if type(s) is int and s == -1]
@@ -43,10 +62,8 @@ def _reshape_infer(op: Op, x: Spec, *, shape: Shape) -> Spec:
     if len(unknown) > 1:
         raise rules.fail(op, (x,), f"shape {_text(shape)} leaves more than one size to be found.", InvalidArgumentError)
     if unknown:
-        if type(count) is int and count == 0:
-            raise rules.fail(op, (x,), f"the size left open in {_text(shape)} cannot be found: other sizes are 0.",
-                             InvalidArgumentError)
-        sizes[unknown[0]] = have // count
+        nothing = type(count) is int and count == 0
+        sizes[unknown[0]] = _beside_zeros(op, x, shape) if nothing else have // count
         count = count * sizes[unknown[0]]
     if not dm.require_eq(have, count):
         wanted = f"{'a multiple of ' if unknown else ''}{dm.numel(s for s in shape if s != -1)}"
@@ -55,7 +72,7 @@ def _reshape_infer(op: Op, x: Spec, *, shape: Shape) -> Spec:
     return spec(tuple(sizes), x.dtype)
 
 
-@primitive(infer=_reshape_infer, view=lambda a, shape: a.reshape(shape), saves=(),
+@primitive(infer=_reshape_infer, view=_reshaped, saves=(),
            vjp=lambda ct, out, x, *, shape: ops.reshape(ct, shape=x.dims))
 def reshape(x: AnyTensor, *, shape: Shape) -> AnyTensor:
     """The elements of `x`, row-major, in another shape.
