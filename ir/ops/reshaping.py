@@ -39,17 +39,18 @@ def _checked_size(op: Op, operands: Sequence[Spec], place: int, shape: Shape) ->
 
 def _beside_zeros(op: Op, x: Spec, shape: Shape) -> int:
     """The size left open where others are 0, as TensorFlow finds it: by the sizes that are not."""
-    if not all(type(size) is int for size in (*x.dims, *shape)):
+    have, wanted = [[size for size in dims if isinstance(size, int)] for dims in (x.dims, shape)]
+    if len(have) < len(x.dims) or len(wanted) < len(shape):
         raise rules.fail(op, (x,), f"the size left open in {_text(shape)} cannot be found: other sizes are 0.",
                          InvalidArgumentError)
-    return _left_open(x.dims, shape)
+    return _left_open(have, wanted)
 
 
-def _left_open(have: Shape, shape: Shape) -> int:
+def _left_open(have: Sequence[int], shape: Sequence[int]) -> int:
     return math.prod(s for s in have if s) // math.prod(s for s in shape if s not in (0, -1))
 
 
-def _reshaped(a: np.ndarray, shape: Shape) -> np.ndarray:
+def _reshaped(a: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     if -1 in shape and 0 in shape and isinstance(a, np.ndarray):  # NumPy does not find it; a layout has its sizes
         return a.reshape([_left_open(a.shape, shape) if s == -1 else s for s in shape])
     return a.reshape(shape)
