@@ -139,8 +139,8 @@ def _is_one(size: DimLike) -> bool:
 def _completed(old: Sequence[DimLike], shape: Sequence[DimLike]) -> Sizes:
     if not any(type(d) is int and d == -1 for d in shape):
         return tuple(shape)
-    rest = dm.numel([d for d in shape if not (type(d) is int and d == -1)])
-    return tuple([dm.numel(old) // rest if type(d) is int and d == -1 else d for d in shape])
+    size = dm.left_open(old, shape)
+    return tuple([size if type(d) is int and d == -1 else d for d in shape])
 
 
 def _from_end(index: DimLike, size: DimLike) -> DimLike:

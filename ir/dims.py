@@ -25,7 +25,7 @@ from .dim_text import parse
 
 __all__ = ["AnySize", "Dim", "DimLike", "Shape", "Size", "Sizes", "symbol", "parse", "ceil_div", "maximum", "minimum",
            "bounds", "is_static", "all_static", "evaluate", "substitute", "symbols_of", "numel",
-           "as_dim", "decide", "decide_eq", "decide_le", "require", "require_eq", "require_same",
+           "left_open", "as_dim", "decide", "decide_eq", "decide_le", "require", "require_eq", "require_same",
            "Guard", "GuardRecorder", "recording", "assumed", "UndecidedDim", "BroadcastError", "broadcast_dim",
            "broadcast_shapes"]
 
@@ -85,6 +85,24 @@ def symbols_of(shape: Iterable[DimLike]) -> frozenset[str]:
 def numel(shape: Iterable[AnySize]) -> AnySize:
     """How many elements a shape has."""
     return math.prod(shape)
+
+
+def left_open(have: Iterable[DimLike], shape: Iterable[DimLike]) -> DimLike:
+    """The size that -1 stands for in a shape that elements of the sizes `have` get.
+
+    Where other sizes are 0, those that are not tell, as in TensorFlow.
+
+    >>> left_open((0, 6), (0, 2, -1)), left_open((4, 3), (-1, 2))
+    (3, 6)
+    """
+    known = [size for size in shape if not _is(size, -1)]
+    if _is(numel(known), 0):
+        have, known = ([size for size in sizes if not _is(size, 0)] for sizes in (have, known))
+    return numel(have) // numel(known)
+
+
+def _is(size: DimLike, number: int) -> bool:
+    return type(size) is int and size == number
 
 
 # Decisions

@@ -5,7 +5,6 @@ All are views: no data moves. Slices and reversals are in `slicing.py`. The ops 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -37,22 +36,18 @@ def _checked_size(op: Op, operands: Sequence[Spec], place: int, shape: Shape) ->
     return size
 
 
-def _beside_zeros(op: Op, x: Spec, shape: Shape) -> int:
-    """The size left open where others are 0, as TensorFlow finds it: by the sizes that are not."""
-    have, wanted = [[size for size in dims if isinstance(size, int)] for dims in (x.dims, shape)]
-    if len(have) < len(x.dims) or len(wanted) < len(shape):
+def _beside_zeros(op: Op, x: Spec, shape: Shape) -> DimLike:
+    """The size left open where others are 0, which only known sizes tell."""
+    if not dm.all_static((*x.dims, *shape)):
         raise rules.fail(op, (x,), f"the size left open in {_text(shape)} cannot be found: other sizes are 0.",
                          InvalidArgumentError)
-    return _left_open(have, wanted)
-
-
-def _left_open(have: Sequence[int], shape: Sequence[int]) -> int:
-    return math.prod(s for s in have if s) // math.prod(s for s in shape if s not in (0, -1))
+    return dm.left_open(x.dims, shape)
 
 
 def _reshaped(a: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     if -1 in shape and 0 in shape and isinstance(a, np.ndarray):  # NumPy does not find it; a layout has its sizes
-        return a.reshape([_left_open(a.shape, shape) if s == -1 else s for s in shape])
+        size = dm.left_open(a.shape, shape)
+        return a.reshape([size if s == -1 else s for s in shape])  # type: ignore[misc]  # of numbers alone
     return a.reshape(shape)
 
 
