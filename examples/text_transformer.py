@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SEED = 7
 LENGTH, BATCH = 64, 16  # letters in a stretch, stretches in a batch
 WIDTH, HEADS, BLOCKS = 96, 4, 2
-STEPS, EPOCHS = 600, 10
+STEPS, OF_EPOCH = 600, 60
 LEARNING_RATE = 4e-3
 WANTED_LOSS = 2.0
 
@@ -105,7 +105,8 @@ def tell(folder, steps, prompt, letters, verbose):
     model = make_model(len(text.letters), steps)
     print(f"{len(text.train)} letters to learn from, {len(text.test)} to be tested with, {len(text.letters)} different "
           f"ones; a model of {model.count_params()} weights.")
-    history = model.fit(batches_of(text.train), epochs=EPOCHS, steps_per_epoch=max(steps // EPOCHS, 1),
+    epochs = max(steps // OF_EPOCH, 2)  # each ends with the loss on all of the text that is not learnt from
+    history = model.fit(batches_of(text.train), epochs=epochs, steps_per_epoch=max(steps // epochs, 1),
                         validation_data=stretches_of(text.test), verbose=verbose).history
     print("\nThe loss:", *plot.in_terminal(history["loss"], 60), sep="\n")
     plot.png(folder / "text_transformer.png", history["val_loss"], history["loss"],

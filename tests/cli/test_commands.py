@@ -11,12 +11,12 @@ import select
 import shutil
 import struct
 import subprocess
-import sys
 import termios
 import xml.etree.ElementTree as xml
 
 import numpy as np
 import pytest
+from quick.start import python
 
 import twofold as tf
 from twofold.cli import main
@@ -360,7 +360,7 @@ def test_traceback_shows_where(call, tmp_path):
 
 # -- as a process -------------------------------------------------------------------------------------
 def process(*args, **env):
-    return subprocess.run([sys.executable, "-m", "twofold", *map(str, args)], capture_output=True, text=True,
+    return subprocess.run(python("-m", "twofold", *map(str, args)), capture_output=True, text=True,
                           env={**os.environ, **env}, timeout=300)
 
 
@@ -376,7 +376,7 @@ def test_as_a_module(saved, images):
 def test_help_is_quick_and_loads_no_compiler():
     script = ("import sys\ntry:\n    from twofold.cli import main; main(['--help'])\nexcept SystemExit:\n"
               "    print([m for m in ('llvmlite.binding', 'numba', 'networkx', 'tqdm') if m in sys.modules])")
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(python("-c", script), capture_output=True, text=True, timeout=300)
     assert done.stdout.endswith("[]\n"), done.stdout + done.stderr
     assert all(name in done.stdout for name in ("inspect", "graph", "run", "compile", "export", "bench", "cache"))
 
@@ -389,8 +389,8 @@ def test_the_entry_point_is_declared():
 def test_a_terminal_gets_a_bar(saved):
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    running = subprocess.Popen([sys.executable, "-m", "twofold", "bench", str(saved), "--batch", "4", "--seconds",
-                                "0.3"], stdout=subprocess.PIPE, stderr=theirs, text=True)
+    running = subprocess.Popen(python("-m", "twofold", "bench", str(saved), "--batch", "4", "--seconds",
+                                "0.3"), stdout=subprocess.PIPE, stderr=theirs, text=True)
     out, _ = running.communicate(timeout=300)
     assert select.select([ours], [], [], 5)[0]
     shown = os.read(ours, 1 << 16).decode()
@@ -401,7 +401,7 @@ def test_a_terminal_gets_a_bar(saved):
 
 
 def test_a_closed_pipe_is_no_error(saved):
-    reader = subprocess.Popen([sys.executable, "-m", "twofold", "inspect", str(saved)], stdout=subprocess.PIPE,
+    reader = subprocess.Popen(python("-m", "twofold", "inspect", str(saved)), stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE)
     reader.stdout.close()
     assert reader.wait(60) == 0

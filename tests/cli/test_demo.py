@@ -7,12 +7,12 @@ import re
 import shutil
 import struct
 import subprocess
-import sys
 import zlib
 
 import numpy as np
 import pytest
 from house.tree import ROOT
+from quick.start import python
 
 import twofold as tf
 
@@ -20,7 +20,7 @@ EXAMPLES = ROOT / "examples"
 
 
 def run(folder):
-    return subprocess.run([sys.executable, EXAMPLES / "digits.py", "--output", folder], capture_output=True, text=True,
+    return subprocess.run(python(EXAMPLES / "digits.py", "--output", folder), capture_output=True, text=True,
                           timeout=300)
 
 
@@ -101,7 +101,7 @@ def test_without_a_compiler_all_the_rest_is_done(tmp_path, monkeypatch, capsys):
 
 
 def test_explain_trains_nothing():
-    done = subprocess.run([sys.executable, EXAMPLES / "digits.py", "--explain"], capture_output=True, text=True,
+    done = subprocess.run(python(EXAMPLES / "digits.py", "--explain"), capture_output=True, text=True,
                           timeout=120)
     assert done.returncode == 0, done.stderr
     assert "native kernels" in done.stdout and "epoch" not in done.stdout

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from cli import browser
 from house.tree import ROOT
+from quick.start import python
 
 import twofold as tf
 
@@ -50,7 +51,7 @@ DIGITS: dict[int, list[Stroke]] = {
 def made(tmp_path_factory) -> Any:
     """The folder that the program leaves, and what it prints."""
     folder = tmp_path_factory.mktemp("demo")
-    done = subprocess.run([sys.executable, ROOT / "examples" / "draw_a_digit.py", "--output", folder],
+    done = subprocess.run(python(ROOT / "examples" / "draw_a_digit.py", "--output", folder),
                           capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
     return folder, done.stdout

@@ -11,6 +11,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from house.tree import ROOT
+from quick.start import python
 
 import twofold as tf
 
@@ -19,7 +20,7 @@ EXAMPLES = ROOT / "examples"
 
 def run(name, folder, *options):
     """What a program of examples/ prints."""
-    done = subprocess.run([sys.executable, EXAMPLES / f"{name}.py", "--output", folder, *options], capture_output=True,
+    done = subprocess.run(python(EXAMPLES / f"{name}.py", "--output", folder, *options), capture_output=True,
                           text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")

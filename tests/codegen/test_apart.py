@@ -8,13 +8,13 @@ import contextvars
 import os
 import signal
 import subprocess
-import sys
 import textwrap
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from quick.start import python
 
 from twofold.codegen.apart import apart, settle
 from twofold.runtime import compiled, tiers
@@ -87,7 +87,7 @@ INTERRUPTS = """
 
 @has_signals
 def test_no_object_is_freed_twice() -> None:
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(INTERRUPTS)], capture_output=True, text=True,
+    done = subprocess.run(python("-c", textwrap.dedent(INTERRUPTS)), capture_output=True, text=True,
                           timeout=300)
     assert done.stdout.strip().endswith("done"), (done.returncode, done.stderr[-3000:])
 
@@ -121,7 +121,7 @@ FREED = """
 
 def test_the_main_thread_frees_no_object(tmp_path: Path) -> None:
     """An interrupt that comes while an object's `__del__` runs is lost."""
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(FREED)], capture_output=True, text=True, timeout=300,
+    done = subprocess.run(python("-c", textwrap.dedent(FREED)), capture_output=True, text=True, timeout=300,
                           env={**os.environ, "TWOFOLD_CACHE_DIR": str(tmp_path), "TWOFOLD_TIERS": "0"})
     assert done.stdout.splitlines()[-1:] == ["True []"], (done.stdout, done.stderr[-3000:])
 
@@ -231,7 +231,7 @@ def test_forks_wait_for_work_that_nobody_waits_for() -> None:
             os._exit(10 + len(ended))
         print(early, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), "done")
     """)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(python("-c", program), capture_output=True, text=True, timeout=300)
     assert done.stdout.split() == ["True", "11", "done"], done.stderr
 
 

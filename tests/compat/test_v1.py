@@ -2,10 +2,10 @@
 
 import logging
 import subprocess
-import sys
 
 import numpy as np
 import pytest
+from quick.start import python
 
 import twofold as tf
 from twofold._front import tensors as _tensors
@@ -263,7 +263,7 @@ def test_older_names_are_told_of_once(caplog, monkeypatch):
 
 
 def run(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(python("-c", code), capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_a_program_that_builds_graphs_from_the_start():

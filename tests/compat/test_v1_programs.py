@@ -2,9 +2,9 @@
 
 import os
 import subprocess
-import sys
 
 import pytest
+from quick.start import python
 
 import twofold as tf
 
@@ -60,7 +60,7 @@ if __name__ == "__main__":
 
 
 def run(path, *arguments):
-    told = subprocess.run([sys.executable, str(path), *arguments], capture_output=True, text=True, timeout=300,
+    told = subprocess.run(python(str(path), *arguments), capture_output=True, text=True, timeout=300,
                           check=False)
     assert told.returncode == 0, told.stderr
     return told.stdout.split(maxsplit=2)

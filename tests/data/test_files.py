@@ -10,12 +10,12 @@ import os
 import re
 import struct
 import subprocess
-import sys
 import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from quick.start import python
 
 import twofold as tf
 from twofold._formats.crc32c import crc32c
@@ -279,7 +279,7 @@ print(json.dumps([x.numpy().ravel().tolist() for x in iterator]))
 def test_another_process_goes_on(tmp_path):
     """Unseeded shuffling: what is left in one process is what the next one gives."""
     def run(count):
-        done = subprocess.run([sys.executable, "-c", SCRIPT, str(tmp_path), str(count)], capture_output=True,
+        done = subprocess.run(python("-c", SCRIPT, str(tmp_path), str(count)), capture_output=True,
                               text=True, check=True)
         return [json.loads(line) for line in done.stdout.splitlines()]
     *first, rest = run(4)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -13,6 +12,7 @@ import weakref
 
 import numpy as np
 import pytest
+from quick.start import python
 
 import twofold as tf
 
@@ -278,7 +278,7 @@ def test_the_process_ends_in_the_middle_of_a_pipeline(last):
             next(iterator)
         {last}
     """)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(python("-c", code), capture_output=True, text=True, timeout=300)
     assert done.returncode == (3 if "raise" in last else 0), done.stderr
     assert done.stderr == ""
 
@@ -306,7 +306,7 @@ def test_a_child_process_is_told_and_may_begin_anew():
         assert os.waitpid(child, 0)[1] == 0
         assert int(next(iterator)) == 9
     """)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(python("-c", code), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
 
 

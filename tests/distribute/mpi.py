@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from quick.start import python
+
 _BEGIN = """
 import json, os, sys
 import numpy as np
@@ -43,7 +45,7 @@ def run(program: str, count: int, folder: Path, **options: Any) -> subprocess.Co
     path = folder / "program.py"
     path.write_text(_BEGIN + textwrap.dedent(program))
     environment = {**_environment(), **options.pop("environment", {})}
-    return subprocess.run([launcher(), "-n", str(count), sys.executable, "-W", "ignore", str(path), str(folder)],
+    return subprocess.run([launcher(), "-n", str(count), *python("-W", "ignore", path, folder)],
                           capture_output=True, text=True, timeout=300, env=environment, **options)
 
 
@@ -66,7 +68,7 @@ def started(program: str, count: int, folder: Path, *, environment: dict[str, st
     folder.mkdir(exist_ok=True)
     path = folder / "program.py"
     path.write_text(_BEGIN + textwrap.dedent(program))
-    return [subprocess.Popen([sys.executable, "-W", "ignore", str(path), str(folder)], text=True,
+    return [subprocess.Popen(python("-W", "ignore", str(path), str(folder)), text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              env={**_environment(), **(environment or {}), "TF_CONFIG": json.dumps(config)})
             for config in clusters or cluster(count)]
@@ -99,7 +101,7 @@ def ends(processes: list[subprocess.Popen[str]], seconds: float = 60) -> list[tu
 def example(name: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs an example that starts its processes itself."""
     path = Path(__file__).resolve().parents[2] / "examples" / name
-    return subprocess.run([sys.executable, str(path), *arguments], capture_output=True, text=True, timeout=300,
+    return subprocess.run(python(str(path), *arguments), capture_output=True, text=True, timeout=300,
                           cwd=folder, env=_environment())
 
 

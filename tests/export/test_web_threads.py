@@ -6,7 +6,6 @@ import importlib.util
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from cli import browser
 from local_server import serving
+from quick.start import python
 
 import twofold as tf
 
@@ -271,5 +271,5 @@ print(tf.export.native({"long": long, "large": large}, pathlib.Path(sys.argv[1])
 
 def test_large_programs_for_one_thread(tmp_path):
     """In a process of its own, which LLVM ended for words of 64 bits with addresses of 32."""
-    done = subprocess.run([sys.executable, "-c", LARGE, tmp_path], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(python("-c", LARGE, tmp_path), capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout) == (0, "('big_long', 'big_large')\n"), done.stderr

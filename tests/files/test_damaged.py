@@ -13,7 +13,6 @@ import os
 import random
 import resource
 import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from quick.start import python
 
 import twofold as tf
 
@@ -277,7 +277,7 @@ for read in (tf.keras.models.load_model, m.load_weights):
 """
     for name in ("it.keras", "it.weights.h5"):
         os.mkfifo(tmp_path / name)
-        done = subprocess.run([sys.executable, "-c", script, tmp_path / name], capture_output=True, text=True,
+        done = subprocess.run(python("-c", script, tmp_path / name), capture_output=True, text=True,
                               timeout=300)
         assert done.stdout.count("True") == 2, done.stderr
 

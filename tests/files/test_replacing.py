@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
+from quick.start import python
 
 from twofold.runtime import replacing
 
@@ -177,7 +177,7 @@ WRITERS = ("keras", "weights", "h5", "backup", "manager", "checkpoint", "saved_m
 
 @pytest.mark.parametrize("kind", WRITERS)
 def test_killed_writers_and_full_disks_leave_whole_files_and_nothing_else(kind: str, tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", HARNESS, kind, str(tmp_path)], capture_output=True, text=True,
+    done = subprocess.run(python("-c", HARNESS, kind, str(tmp_path)), capture_output=True, text=True,
                           timeout=300)
     assert done.returncode == 0, done.stderr + done.stdout
     assert done.stdout.splitlines()[-1] == "[0, [7]]", done.stdout

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from fuzz import bad_table, bad_values
 from fuzz.bad_targets import Call, Target, calls, targets
+from quick.start import python
 
 import twofold as tf
 
@@ -107,7 +107,7 @@ def run_child(source: str, folder: Path) -> subprocess.CompletedProcess[str]:
             "bad_values.run_slice(Target('tf.ends', ends), plan, 0, 0, report, ['tf.ends/0/eager/0=7'])\n"
             "print(report)\n")
     path = os.pathsep.join(filter(None, [str(FUZZER.parents[1]), os.environ.get("PYTHONPATH")]))
-    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True,
+    return subprocess.run(python("-c", code), cwd=folder, capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": path})
 
 
@@ -145,7 +145,7 @@ def test_a_sample_of_bad_values(tmp_path: Path) -> None:
             "report.seen = {k: v for k, v in report.seen.items() if k[0] in ('raw', 'killed', 'hangs', 'state')}\n"
             "print(report)\n")
     path = os.pathsep.join(filter(None, [str(FUZZER.parents[1]), os.environ.get("PYTHONPATH")]))
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True,
+    done = subprocess.run(python("-c", code), cwd=tmp_path, capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": path})
     assert f"{16 * len(SAMPLE)} cases, 0 distinct failures" in done.stdout, done.stdout + done.stderr
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from fuzz.compare import difference, run, same_bits
 from fuzz.programs import Line, Program, programs
 from fuzz.worker import Workshop, script
 from hypothesis import HealthCheck, given, settings
+from quick.start import python
 
 import twofold as tf
 
@@ -83,7 +83,7 @@ def test_a_crash_is_seen(shop: Workshop) -> None:
 def test_scripts_run_alone(tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     path.write_text(script(_program(_FIRST, "x0 = x0 + (1.0 if tf.executing_eagerly() else 0.0)"), "differs"))
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(python(path), capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "result 0: at [0]: eager np.float32(2.0)" in done.stdout
 

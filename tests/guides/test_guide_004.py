@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 from guides.page import Page, check_regression
+from quick.start import python
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import twofold as tf
@@ -206,7 +206,7 @@ x = [[2.]]
 m = tf.matmul(x, x)
 print("hello, {}".format(m))  # => "hello, [[4.]]"
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(python("-c", code), capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout == 'hello, Tensor("MatMul:0", shape=(1, 1), dtype=float32)\n'
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from house.blocks import blocks, run_page
 from house.tree import ROOT, files_under, label
+from quick.start import python
 
 PAGES = [path for path in (ROOT / "README.md", *files_under(ROOT / "docs")) if path.suffix == ".md" and path.is_file()]
 
@@ -24,12 +24,12 @@ def test_page_runs(page, tmp_path):
         environment["TWOFOLD_CACHE_DIR"] = str(tmp_path / "cache")
     folder = tmp_path / "folder"
     folder.mkdir()
-    done = subprocess.run([sys.executable, script, page], cwd=folder, env=environment, capture_output=True, text=True)
+    done = subprocess.run(python(script, page), cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_op_table_is_what_the_code_says():
-    done = subprocess.run([sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True)
+    done = subprocess.run(python(ROOT / "docs" / "generate.py", "--check"), capture_output=True, text=True)
     assert done.returncode == 0, "docs/ops.md is older than the ops: run make docs\n" + done.stderr
 
 

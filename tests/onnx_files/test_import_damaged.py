@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from quick.start import python
 
 SCRIPT = Path(__file__).resolve().parents[1] / "fuzz" / "onnx_mutations.py"
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the size of a process is read there")
 def test_changed_files_end_with_a_model_or_a_clear_error():
-    done = subprocess.run([sys.executable, SCRIPT, "--count", "180", "--seed", "3"], capture_output=True, text=True,
+    done = subprocess.run(python(SCRIPT, "--count", "180", "--seed", "3"), capture_output=True, text=True,
                           env={**os.environ, "TWOFOLD_VERIFY": "0"})  # as files are imported elsewhere
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert "'model'" in done.stdout and "'DataLossError'" in done.stdout

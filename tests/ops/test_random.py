@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats as st
+from quick.start import python
 
 import twofold as tf
 from twofold.ir import dtypes as dt
@@ -231,7 +231,7 @@ def test_an_op_seed_has_a_stream_of_its_own() -> None:
 
 def test_without_a_global_seed_op_seeds_repeat_between_processes_and_others_do_not() -> None:
     code = "import twofold as tf; print(tf.random.uniform([], seed=1).numpy(), tf.random.uniform([]).numpy())"
-    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    runs = [subprocess.run(python("-c", code), capture_output=True, text=True, check=True).stdout.split()
             for _ in range(2)]
     assert runs[0][0] == runs[1][0] and runs[0][1] != runs[1][1]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from quick.start import python
 
 import twofold as tf
 from twofold.codegen import gemm_shapes as gemm
@@ -179,7 +180,7 @@ def test_threads_that_wait_for_other_programs_are_not_what_starting_them_costs(m
 
 def test_the_command_keeps_what_it_measures(folder: Path) -> None:
     def twofold(*words: str, **variables: str) -> str:
-        run = subprocess.run([sys.executable, "-m", "twofold", *words], capture_output=True, text=True,
+        run = subprocess.run(python("-m", "twofold", *words), capture_output=True, text=True,
                              env={**os.environ, **variables}, check=False)
         return run.stdout if run.returncode == 0 else run.stderr
     cache.write("programs", "ab" * 32, b"an old plan")

@@ -1,10 +1,10 @@
 """Children of a process whose other threads trace, compile and run: none may wait for a lock that nobody has."""
 
 import subprocess
-import sys
 import threading
 
 import pytest
+from quick.start import python
 
 from twofold.runtime import kernels, locks, tiers
 from twofold.tracer import function
@@ -69,7 +69,7 @@ os._exit(0)
 def test_children_end(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
-    ran = subprocess.run([sys.executable, "-W", "ignore", str(path)], capture_output=True, text=True, timeout=300)
+    ran = subprocess.run(python("-W", "ignore", str(path)), capture_output=True, text=True, timeout=300)
     assert ran.stdout == f"{[0] * 12}\n", ran.stderr
 
 

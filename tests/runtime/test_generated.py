@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from quick.start import python
 
 from twofold.ir import dtypes as dt
 from twofold.runtime import generated, indirect, kernels, tiers
@@ -36,7 +36,7 @@ def digest(x):
 
 def told(tmp_path: Path, program: str, **more: str) -> list[str]:
     """What a process prints whose cache is in the folder."""
-    ran = subprocess.run([sys.executable, "-W", "ignore", "-c", HEAD + program], capture_output=True, text=True,
+    ran = subprocess.run(python("-W", "ignore", "-c", HEAD + program), capture_output=True, text=True,
                          timeout=600, env={**os.environ, "TWOFOLD_CACHE_DIR": str(tmp_path / "cache"), **more})
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.splitlines()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from quick.start import python
 
 import twofold as tf
 from twofold.codegen import llvm_cpu
@@ -197,7 +197,7 @@ else:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_forks(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], capture_output=True, text=True, timeout=120,
+    done = subprocess.run(python("-W", "ignore", "-c", FORK), capture_output=True, text=True, timeout=120,
                           env={**os.environ, "TWOFOLD_CACHE_DIR": str(tmp_path)})
     assert (done.stdout.strip(), done.stderr) == ("done", "")
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from house.test_circles import shipped_edges
 from house.tree import module_name
+from quick.start import python
 
 from twofold.codegen.loop import Kernel, LoopBuilder
 from twofold.ir import dtypes as dt
@@ -58,7 +59,7 @@ _GENERATED = """
 def run(folder: Path, compiler: str = "llvm", program: str = _PROGRAM) -> str:
     """What compilers a process loads that runs eager ops with a cache in `folder`."""
     environment = {**os.environ, "TWOFOLD_CACHE_DIR": str(folder), "TWOFOLD_KERNELS": compiler}
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True,
+    done = subprocess.run(python("-c", textwrap.dedent(program)), capture_output=True, text=True,
                           timeout=120, env=environment)
     return done.stdout.strip() if done.returncode == 0 else done.stderr
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from compiled import assert_same_bits, compiled, left_to_python
+from quick.start import python
 
 import twofold as tf
 from twofold.ir import ops
@@ -312,7 +312,7 @@ from twofold.runtime import compiled
 cpu.prepare()
 print(*[name for name, op in REGISTRY.items() if op.lower is not None and cpu.lowering(name) is None])
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(python("-c", program), capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == by_value
 
 

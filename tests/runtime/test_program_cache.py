@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from quick.start import python
 
 from twofold.codegen import llvm_module, program
 from twofold.ir import dims as dm
@@ -105,7 +106,7 @@ def test_a_process_with_a_filled_cache_loads_no_compiler(tmp_path, source):
     """Nor does it meet the lowerings, which load what provides the kernels that all programs share."""
     environment = {**os.environ, "TWOFOLD_CACHE_DIR": str(tmp_path)}
     (tmp_path / "program.py").write_text(source + _LOADED)
-    said = [subprocess.run([sys.executable, tmp_path / "program.py"], env=environment, check=True, timeout=120,
+    said = [subprocess.run(python(tmp_path / "program.py"), env=environment, check=True, timeout=120,
                            capture_output=True, text=True).stdout.strip() for _ in range(2)]
     assert said == ["['llvmlite.binding', 'twofold.codegen.program']", "[]"]  # and numba never, nor malt
 
@@ -202,7 +203,7 @@ print(run.program.whole.cached)
 def process(folder: Path, name: str, blank: str = "", **more: str) -> subprocess.Popen:
     path = folder / name
     path.write_text(PROGRAM.replace("{blank}", blank))
-    return subprocess.Popen([sys.executable, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    return subprocess.Popen(python(str(path)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             env={**os.environ, "TWOFOLD_CACHE_DIR": str(folder / "cache"), **more})
 
 

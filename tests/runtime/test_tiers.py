@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from fuzz.worker import Workshop
 from hypothesis import HealthCheck, given, settings
 from ops.case import Case, named
 from ops.table import cases
+from quick.start import python
 
 import twofold as tf
 from twofold.codegen import llvm_module
@@ -291,7 +291,7 @@ print("done")
 def test_forks_and_the_end_of_a_process(tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     path.write_text(FORK)
-    ran = subprocess.run([sys.executable, "-W", "ignore", str(path)], capture_output=True, text=True, timeout=300,
+    ran = subprocess.run(python("-W", "ignore", str(path)), capture_output=True, text=True, timeout=300,
                          env={**os.environ, "TWOFOLD_CACHE_DIR": str(tmp_path / "cache")})
     assert (ran.returncode, ran.stdout) == (0, "done\n"), ran.stderr
 
@@ -315,7 +315,7 @@ def test_another_process_goes_on_where_one_ended(tmp_path: Path) -> None:
     path.write_text(ANOTHER)
 
     def told(*arguments: str, **more: str) -> list[str]:
-        return subprocess.run([sys.executable, str(path), *arguments], capture_output=True, text=True, timeout=300,
+        return subprocess.run(python(str(path), *arguments), capture_output=True, text=True, timeout=300,
                               env={**os.environ, "TWOFOLD_CACHE_DIR": str(tmp_path / "cache"), **more},
                               check=True).stdout.splitlines()
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from quick.start import python
 
 from twofold.saved_model import directory
 
@@ -52,7 +53,7 @@ for line in sys.stdin:
 
 def watched(folders: list[Path]) -> list[str]:
     """How the loading of each ended: "loaded", "CLASS: TEXT" of a `tf.errors` error, or "!" and what must not be."""
-    done = subprocess.run([sys.executable, "-c", _WATCH], input="\n".join(map(str, folders)), capture_output=True,
+    done = subprocess.run(python("-c", _WATCH), input="\n".join(map(str, folders)), capture_output=True,
                           text=True, timeout=60 + SECONDS * len(folders))
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -159,7 +160,7 @@ for text in sys.stdin.read().split("\\n---\\n"):
 
 def survived(texts: list[str]) -> list[str]:
     """How calls of functions with these graphs ended, with small tensors and with large ones, and their gradients."""
-    done = subprocess.run([sys.executable, "-c", _RUN], input="\n---\n".join(texts), capture_output=True, text=True,
+    done = subprocess.run(python("-c", _RUN), input="\n---\n".join(texts), capture_output=True, text=True,
                           timeout=60 + SECONDS * len(texts))
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from quick.start import python
 
 import twofold as tf
 from twofold.errors import DataLossError, InvalidArgumentError
@@ -109,7 +109,7 @@ print("left", sorted(name.split("-")[0] for name in os.listdir(path)))
 
 def harness(folder: Path, mode: str, count: int) -> list[str]:
     """The lines that the harness printed."""
-    done = subprocess.run([sys.executable, "-c", HARNESS, folder / "model", mode, str(count)],
+    done = subprocess.run(python("-c", HARNESS, folder / "model", mode, str(count)),
                           capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr + done.stdout
     return done.stdout.splitlines()
@@ -249,7 +249,7 @@ for n in range(40):
     model.w = tf.Variable(np.full([10], float(sys.argv[2]) + n, np.float32))
     tf.saved_model.save(model, sys.argv[1])
 '''
-    running = [subprocess.Popen([sys.executable, "-c", script, tmp_path, base]) for base in ("100", "200")]
+    running = [subprocess.Popen(python("-c", script, tmp_path, base)) for base in ("100", "200")]
     while any(r.poll() is None for r in running):
         if tf.saved_model.contains_saved_model(tmp_path):
             assert 100 <= reader.read(tmp_path).variables[1].value[0] < 240

@@ -7,7 +7,6 @@ import importlib
 import json
 import pickle
 import subprocess
-import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from house.tree import ROOT
+from quick.start import python
 
 import twofold as tf
 from twofold._front import hosted as _hosted
@@ -207,7 +207,7 @@ try:
 except tf.errors.NotFoundError as e:
     print("/none/at/all" in str(e))
 """
-    done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=True)
+    done = subprocess.run(python("-c", script, tmp_path), capture_output=True, text=True, check=True)
     pixels, told = done.stdout.splitlines()
     assert json.loads(pixels) == [PIXELS.numpy().tolist(), 1] and told == "True"
 
@@ -236,7 +236,7 @@ loaded.write(sys.argv[1] + "/new/a.txt", "some text")
 before = time.time()
 print(before <= float(loaded.now()) <= time.time())
 """
-    done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True)
+    done = subprocess.run(python("-c", script, tmp_path), capture_output=True, text=True)
     assert done.stdout == "True\n", done.stderr
     assert (tmp_path / "new" / "a.txt").read_text() == "SOME TEXT"
     with open(tmp_path / "found.pickle", "rb") as file:

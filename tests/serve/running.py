@@ -8,11 +8,12 @@ import json
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from quick.start import python
 
 __all__ = ["BODY", "Server", "answer_of", "serving", "until"]
 
@@ -75,7 +76,7 @@ def answer_of(connection: http.client.HTTPConnection) -> tuple[int, Any, dict[st
 @contextlib.contextmanager
 def serving(folder: Path, *options: str) -> Iterator[Server]:
     """A server of a folder's models, on a port that is free."""
-    process = subprocess.Popen([sys.executable, "-m", "twofold", "serve", str(folder), "--port", "0", *options],
+    process = subprocess.Popen(python("-m", "twofold", "serve", str(folder), "--port", "0", *options),
                                stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:

@@ -4,13 +4,13 @@ import gc
 import logging
 import os
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
+from quick.start import python
 
 import twofold as tf
 
@@ -265,7 +265,7 @@ def test_a_second_process_restores(tmp_path):
             "m = tf.Module(); m.w = tf.Variable(tf.zeros([2, 3]))\n"
             "tf.train.Checkpoint(m=m).restore(sys.argv[1]).expect_partial()\n"
             "print(m.w.numpy().tolist())")
-    told = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, timeout=120, check=True)
+    told = subprocess.run(python("-c", code, path), capture_output=True, text=True, timeout=120, check=True)
     assert told.stdout.strip() == "[[0.0, 3.0, 6.0], [9.0, 12.0, 15.0]]"
 
 
@@ -348,7 +348,7 @@ print("survived", float(found[0]))
 
 def test_killing_a_save_never_loses_the_last_checkpoint(tmp_path):
     """120 processes, each killed at a random point of its saves."""
-    told = subprocess.run([sys.executable, "-c", _SAVER, str(tmp_path), "120"], capture_output=True, text=True,
+    told = subprocess.run(python("-c", _SAVER, str(tmp_path), "120"), capture_output=True, text=True,
                           timeout=300, check=False)
     assert told.returncode == 0, told.stderr
     word, number = told.stdout.split()
@@ -403,7 +403,7 @@ print("lines", count)
 
 
 def test_killing_a_save_at_each_line_never_loses_the_last_checkpoint(tmp_path):
-    told = subprocess.run([sys.executable, "-c", _STEPPER, str(tmp_path)], capture_output=True, text=True,
+    told = subprocess.run(python("-c", _STEPPER, str(tmp_path)), capture_output=True, text=True,
                           timeout=300, check=False)
     assert told.returncode == 0, told.stderr
     assert int(told.stdout.split()[1]) > 100
