@@ -6,12 +6,14 @@ reached, in compiled functions, too. What TensorFlow gives as ragged tensors is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import twofold as tf
+from twofold import errors
 from twofold._front import iteration as engine
 from twofold._front.namespace import publish
 from twofold.ir.spec import TensorSpec
@@ -297,35 +299,40 @@ def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) ->
 
 @public
 @hosted
-def reduce_join(inputs: Any, axis: int | None = None, keepdims: bool = False, separator: str = "",
+def reduce_join(inputs: Any, axis: int | Sequence[int] | None = None, keepdims: bool = False, separator: str = "",
                 name: str | None = None) -> Any:
     """Strings one behind another along an axis.
 
     Args:
         inputs: strings.
-        axis: which; all, in order, where it is None.
-        keepdims: whether the axis stays, with size 1.
+        axis: which, or several: along the first one strings are joined first. All, the last first, where it is None.
+        keepdims: whether the axes stay, with size 1.
         separator: what is between them.
         name: accepted, without effect.
 
     >>> import twofold as tf
     >>> tf.strings.reduce_join([["a", "b"], ["c", "d"]], axis=1).numpy().tolist()
     [b'ab', b'cd']
+    >>> tf.strings.reduce_join([["a", "b"], ["c", "d"]], axis=[0, 1]).numpy()
+    b'acbd'
     """
     given, between = texts(inputs, "ReduceJoin"), _text(separator, "ReduceJoin", "separator")
     rank = given.shape.rank
-    which = list(range(rank)) if axis is None else [one_axis(axis, rank)]
-    sizes = [1 if i in which else d for i, d in enumerate(given.shape.as_list())]
+    which = list(range(rank))[::-1] if axis is None else [
+        one_axis(a, rank) for a in (axis if isinstance(axis, list | tuple) else [axis])]
+    if len(set(which)) < len(which):
+        raise errors.InvalidArgumentError(None, "ReduceJoin", f"Duplicate reduction dimension in {axis}")
+    kept = [i for i in range(rank) if i not in which]
 
-    def join_axis(tensor: Any) -> list[Any]:
+    def join_axes(tensor: Any) -> list[Any]:
         array = engine.array_of(tensor)
-        if axis is None:
-            return [engine.tensor_of(objects([1] * rank if keepdims else [], [between.join(array.ravel().tolist())]))]
-        last = np.moveaxis(array, which[0], -1)
-        joined = objects(last.shape[:-1], [between.join(row) for row in last.reshape(-1, last.shape[-1]).tolist()])
-        return [engine.tensor_of(np.expand_dims(joined, which[0]) if keepdims else joined)]
-    shape = sizes if keepdims else [d for i, d in enumerate(sizes) if i not in which]
-    return engine.host_call(join_axis, "ReduceJoin", [given], [TensorSpec(shape, tf.string)])[0]
+        sizes = [array.shape[i] for i in kept]
+        rows = array.transpose(kept + which[::-1]).reshape(
+            math.prod(sizes), math.prod(array.shape[i] for i in which))
+        joined = objects(sizes, [between.join(row) for row in rows.tolist()])
+        return [engine.tensor_of(np.expand_dims(joined, sorted(which)) if keepdims else joined)]
+    shape = [1 if i in which else d for i, d in enumerate(given.shape.as_list()) if keepdims or i in kept]
+    return engine.host_call(join_axes, "ReduceJoin", [given], [TensorSpec(shape, tf.string)])[0]
 
 
 @public

@@ -13,6 +13,8 @@ from twofold._front.tensors import enable_eager_execution
 
 from . import functions as _functions
 from . import initializers, layers, losses, train
+from . import older_functions as _older_functions
+from . import sparse_functions as _sparse_functions
 from .building import (
     Assert,
     Print,
@@ -55,11 +57,15 @@ from .initializers import (
 from .keys import GraphKeys
 from .mode import disable_eager_execution, reset_default_graph
 from .older import ALIASES as _ALIASES
+from .older import MODULES as _OLDER_MODULES
+from .older import OlderModule as _OlderModule
 from .older import assertion as _assertion
 from .older import resolve as _resolve
+from .older_functions import *  # noqa: F403
 from .operations import Operation
 from .session import InteractiveSession, Session, get_default_session
 from .settings import ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions
+from .sparse_functions import *  # noqa: F403
 from .template import make_template
 from .variables import (
     AUTO_REUSE,
@@ -86,7 +92,7 @@ from .variables import (
 )
 
 __all__ = [
-    *_functions.__all__,
+    *_functions.__all__, *_older_functions.__all__, *_sparse_functions.__all__,
     "AUTO_REUSE", "Assert", "ConfigProto", "Dimension", "GPUOptions", "Graph", "GraphKeys", "GraphOptions",
     "InteractiveSession", "Operation", "OptimizerOptions", "Print", "RunMetadata", "RunOptions", "Session",
     "SparseTensorValue",
@@ -98,7 +104,8 @@ __all__ = [
     "get_collection", "get_collection_ref", "get_default_graph", "get_default_session", "get_local_variable",
     "get_variable", "get_variable_scope", "global_variables", "global_variables_initializer",
     "glorot_normal_initializer", "glorot_uniform_initializer", "gradients", "group", "identity",
-    "initialize_all_variables", "initialize_local_variables", "initialize_variables", "initializers",
+    "initialize_all_tables", "initialize_all_variables", "initialize_local_variables", "initialize_variables",
+    "initializers",
     "is_variable_initialized", "layers", "local_variables", "local_variables_initializer", "log", "losses",
     "make_template", "model_variables", "moving_average_variables", "name_scope", "no_op", "ones_initializer",
     "orthogonal_initializer", "placeholder", "placeholder_with_default", "print", "py_func", "random_normal",
@@ -115,6 +122,7 @@ random_uniform = _tf.random.uniform
 truncated_normal = _tf.random.truncated_normal
 all_variables, initialize_variables = global_variables, variables_initializer
 initialize_local_variables = local_variables_initializer
+initialize_all_tables = tables_initializer
 log = _tf.math.log
 
 #: loaded when they are first asked for
@@ -159,7 +167,7 @@ def executing_eagerly_outside_functions() -> bool:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name in _MODULES or name in _OLDER_MODULES:
         return _module(name)
     if name in _MESSAGES:
         from twofold.summary.writer import message
@@ -173,6 +181,8 @@ def __getattr__(name: str) -> Any:
 
 def _module(name: str) -> Any:
     """A module below this one."""
+    if name in _OLDER_MODULES:
+        return _OlderModule(name)
     return importlib.import_module(f"{__name__}.{name}")
 
 

@@ -19,10 +19,10 @@ __all__ = [
     "arg_max", "arg_min", "argmax", "argmin", "batch_gather", "boolean_mask", "clip_by_average_norm", "cond",
     "confusion_matrix", "count_nonzero", "cumprod", "div", "div_no_nan", "expand_dims", "floor_div", "gather",
     "log_sigmoid", "matrix_transpose", "mod", "multinomial", "norm", "random_crop", "random_shuffle", "reduce_all",
-    "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
-    "reduce_sum", "reverse", "scatter_add", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub",
-    "scatter_update", "set_random_seed", "shape", "squeeze", "to_bfloat16", "to_double", "to_float", "to_int32",
-    "to_int64", "where",
+    "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
+    "reverse", "scatter_add", "scatter_max", "scatter_min", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update",
+    "scatter_sub", "scatter_update", "set_random_seed", "shape", "squeeze", "to_bfloat16", "to_complex128",
+    "to_complex64", "to_double", "to_float", "to_int32", "to_int64", "where",
 ]
 
 
@@ -245,6 +245,7 @@ def _to(dtype: Any) -> Callable[..., Any]:
 
 to_float, to_double, to_bfloat16 = map(_to, (tf.float32, tf.float64, tf.bfloat16))
 to_int32, to_int64 = map(_to, (tf.int32, tf.int64))
+to_complex64, to_complex128 = map(_to, (tf.complex64, tf.complex128))
 
 
 # -- randomness ----------------------------------------------------------------------------------------
@@ -291,6 +292,8 @@ def _scattered(update: Callable[[Any, Any, Any], Any], nd: bool, what: str) -> C
 scatter_update = _scattered(tf.tensor_scatter_nd_update, False, "Set rows of")
 scatter_add = _scattered(tf.tensor_scatter_nd_add, False, "Add to rows of")
 scatter_sub = _scattered(tf.tensor_scatter_nd_sub, False, "Subtract from rows of")
+scatter_max = _scattered(tf.tensor_scatter_nd_max, False, "Raise to at least their updates rows of")
+scatter_min = _scattered(tf.tensor_scatter_nd_min, False, "Lower to at most their updates rows of")
 scatter_nd_update = _scattered(tf.tensor_scatter_nd_update, True, "Set parts of")
 scatter_nd_add = _scattered(tf.tensor_scatter_nd_add, True, "Add to parts of")
 scatter_nd_sub = _scattered(tf.tensor_scatter_nd_sub, True, "Subtract from parts of")

@@ -14,10 +14,13 @@ from twofold._front.namespace import publish
 from twofold.image._common import batched
 from twofold.image._interpolation import linear_along, nearest_along
 
-__all__ = [*_image.__all__, "resize_bilinear", "resize_image_with_crop_or_pad", "resize_images",
-           "resize_nearest_neighbor"]
+from .older_functions import extract_image_patches
+
+__all__ = [*_image.__all__, "extract_image_patches", "resize_area", "resize_bicubic", "resize_bilinear",
+           "resize_image_with_crop_or_pad", "resize_images", "resize_nearest_neighbor", "transpose_image"]
 
 resize_image_with_crop_or_pad = _image.resize_with_crop_or_pad
+transpose_image = _image.transpose
 
 
 class ResizeMethod:
@@ -60,6 +63,20 @@ def resize_nearest_neighbor(images: Any, size: Any, align_corners: bool = False,
     height, width = _sizes(size)
     return batched(images, "resize_nearest_neighbor", lambda x: nearest_along(
         nearest_along(x, 1, height, align_corners, half_pixel_centers), 2, width, align_corners, half_pixel_centers))
+
+
+@public
+def resize_bicubic(images: Any, size: Any, align_corners: bool = False, name: str | None = None,
+                   half_pixel_centers: bool = False) -> Any:
+    """Images of another size, on cubic curves; see `resize_bilinear`. `name` has no effect."""
+    return tf.raw_ops.ResizeBicubic(images=images, size=size, align_corners=align_corners,
+                                    half_pixel_centers=half_pixel_centers)
+
+
+@public
+def resize_area(images: Any, size: Any, align_corners: bool = False, name: str | None = None) -> Any:
+    """Images of another size, each pixel the mean of what it covers; see `resize_bilinear`. `name` has no effect."""
+    return tf.raw_ops.ResizeArea(images=images, size=size, align_corners=align_corners)
 
 
 @public

@@ -14,11 +14,17 @@ from .building import named
 from .functions import one_of
 from .rnn import bidirectional_dynamic_rnn, dynamic_rnn, static_bidirectional_rnn, static_rnn
 
-__all__ = [*_nn.__all__, "avg_pool_v2", "bidirectional_dynamic_rnn", "depthwise_conv2d_native", "dynamic_rnn",
-           "max_pool_v2", "relu_layer", "rnn_cell", "softmax_cross_entropy_with_logits_v2", "static_bidirectional_rnn",
-           "static_rnn", "xw_plus_b"]
+__all__ = [*_nn.__all__, "avg_pool_v2", "bidirectional_dynamic_rnn", "conv2d_backprop_filter", "conv2d_backprop_input",
+           "conv3d_backprop_filter", "conv3d_backprop_filter_v2", "ctc_beam_search_decoder_v2", "ctc_loss_v2",
+           "depthwise_conv2d_native", "depthwise_conv2d_native_backprop_filter",
+           "depthwise_conv2d_native_backprop_input", "dynamic_rnn", "log_uniform_candidate_sampler", "max_pool_v2",
+           "relu_layer", "rnn_cell", "softmax_cross_entropy_with_logits_v2", "static_bidirectional_rnn", "static_rnn",
+           "uniform_candidate_sampler", "xw_plus_b"]
 
 max_pool_v2, avg_pool_v2 = _nn.max_pool, _nn.avg_pool
+ctc_loss_v2, ctc_beam_search_decoder_v2 = _nn.ctc_loss, _nn.ctc_beam_search_decoder
+log_uniform_candidate_sampler = tf.random.log_uniform_candidate_sampler
+uniform_candidate_sampler = tf.random.uniform_candidate_sampler
 
 
 @public
@@ -131,6 +137,75 @@ def conv2d(input: Any, filter: Any = None, strides: Any = None, padding: Any = N
     """`tf.nn.conv2d`; `filter` is the older name of `filters`. `use_cudnn_on_gpu` has no effect."""
     return named(_nn.conv2d(input, one_of(filters, filter, "filters", "filter"), strides, padding, data_format,
                             dilations), name)
+
+
+@public
+def conv2d_backprop_input(input_sizes: Any, filter: Any = None, out_backprop: Any = None, strides: Any = None,
+                          padding: Any = None, use_cudnn_on_gpu: bool = True, data_format: str = "NHWC",
+                          dilations: Any = (1, 1, 1, 1), name: str | None = None, filters: Any = None) -> Any:
+    """The gradient of `conv2d` by its input, whose sizes are given; `filters` is another name of `filter`.
+
+    Args:
+        input_sizes: of the input, 4.
+        filter: of the convolution.
+        out_backprop: the gradient of its result.
+        strides, padding, data_format, dilations: of the convolution.
+        use_cudnn_on_gpu, name: have no effect.
+        filters: instead of `filter`.
+    """
+    explicit = {} if isinstance(padding, str) else _explicit(padding)
+    return tf.raw_ops.Conv2DBackpropInput(
+        input_sizes=input_sizes, filter=one_of(filter, filters, "filter", "filters"), out_backprop=out_backprop,
+        **{"strides": strides, "padding": padding, "data_format": data_format, "dilations": dilations, **explicit})
+
+
+@public
+def conv2d_backprop_filter(input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any,
+                           use_cudnn_on_gpu: bool = True, data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1),
+                           name: str | None = None) -> Any:
+    """The gradient of `conv2d` by its filter, whose sizes are given; see `conv2d_backprop_input`."""
+    explicit = {} if isinstance(padding, str) else _explicit(padding)
+    return tf.raw_ops.Conv2DBackpropFilter(
+        input=input, filter_sizes=filter_sizes, out_backprop=out_backprop,
+        **{"strides": strides, "padding": padding, "data_format": data_format, "dilations": dilations, **explicit})
+
+
+def _explicit(padding: Any) -> dict[str, Any]:
+    """The arguments of raw ops for numbers of elements before and behind each axis."""
+    return {"padding": "EXPLICIT", "explicit_paddings": [int(n) for pair in padding for n in pair]}
+
+
+@public
+def conv3d_backprop_filter(input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any,
+                           data_format: str = "NDHWC", dilations: Any = (1, 1, 1, 1, 1),
+                           name: str | None = None) -> Any:
+    """The gradient of `conv3d` by its filter, whose sizes are given. `name` has no effect."""
+    return tf.raw_ops.Conv3DBackpropFilterV2(input=input, filter_sizes=filter_sizes, out_backprop=out_backprop,
+                                             strides=strides, padding=padding, data_format=data_format,
+                                             dilations=dilations)
+
+
+conv3d_backprop_filter_v2 = conv3d_backprop_filter
+
+
+@public
+def depthwise_conv2d_native_backprop_input(input_sizes: Any, filter: Any, out_backprop: Any, strides: Any, padding: Any,
+                                           data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1),
+                                           name: str | None = None) -> Any:
+    """The gradient of `depthwise_conv2d` by its input, whose sizes are given. `name` has no effect."""
+    return tf.raw_ops.DepthwiseConv2dNativeBackpropInput(
+        input_sizes=input_sizes, filter=filter, out_backprop=out_backprop, strides=strides, padding=padding,
+        data_format=data_format, dilations=dilations)
+
+
+@public
+def depthwise_conv2d_native_backprop_filter(input: Any, filter_sizes: Any, out_backprop: Any, strides: Any,
+                                            padding: Any, data_format: str = "NHWC",
+                                            dilations: Any = (1, 1, 1, 1), name: str | None = None) -> Any:
+    """The gradient of `depthwise_conv2d` by its filter, whose sizes are given. `name` has no effect."""
+    return tf.raw_ops.DepthwiseConv2dNativeBackpropFilter(
+        input=input, filter_sizes=filter_sizes, out_backprop=out_backprop, strides=strides, padding=padding,
+        data_format=data_format, dilations=dilations)
 
 
 @public

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import twofold as tf
 from twofold._front.api import public
 
-__all__ = ["ALIASES", "assertion", "resolve"]
+__all__ = ["ALIASES", "MODULES", "OlderModule", "assertion", "resolve"]
 
 
 def _same(module: str, names: str) -> dict[str, str]:
@@ -26,16 +27,25 @@ ALIASES: dict[str, str] = {
                     "unsorted_segment_sqrt_n unsorted_segment_sum zeta betainc igamma igammac"),
     **_same("linalg", "cholesky cholesky_solve cross global_norm qr svd trace"),
     **_same("signal", "fft fft2d fft3d ifft ifft2d ifft3d rfft irfft"),
+    **_same("quantization", "dequantize fake_quant_with_min_max_args fake_quant_with_min_max_args_gradient "
+                            "fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient "
+                            "fake_quant_with_min_max_vars_per_channel "
+                            "fake_quant_with_min_max_vars_per_channel_gradient quantize quantized_concat"),
     **_same("nn", "space_to_depth depth_to_space"),
-    **_same("io", "FixedLenFeature FixedLenSequenceFeature decode_raw matching_files parse_example "
-                  "parse_single_example parse_single_sequence_example read_file write_file"),
+    **_same("io", "FixedLenFeature FixedLenSequenceFeature SparseFeature VarLenFeature decode_base64 "
+                  "decode_compressed decode_json_example decode_raw deserialize_many_sparse encode_base64 "
+                  "matching_files parse_example parse_single_example parse_single_sequence_example parse_tensor "
+                  "read_file serialize_tensor write_file"),
     **_same("strings", "as_string"),
     **{f"sparse_{name}": f"sparse.{name}" for name in [
         "fill_empty_rows", "mask", "maximum", "minimum", "reorder", "reset_shape", "reshape", "retain", "slice",
         "softmax", "to_indicator", "transpose"]},
     "sparse_tensor_dense_matmul": "sparse.sparse_dense_matmul", "sparse_tensor_to_dense": "sparse.to_dense",
     **_same("errors", "OpError"),
-    **_same("debugging", "check_numerics"),
+    **_same("debugging", "check_numerics is_numeric_tensor"),
+    **_same("math", "is_non_decreasing is_strictly_increasing"), "VERSION": "version.VERSION",
+    "string_to_hash_bucket_fast": "strings.to_hash_bucket_fast",
+    "string_to_hash_bucket_strong": "strings.to_hash_bucket_strong",
     "regex_replace": "strings.regex_replace", "string_join": "strings.join", "string_strip": "strings.strip",
     "string_to_number": "strings.to_number", "substr": "strings.substr", "batch_to_space_nd": "batch_to_space",
     "diag": "linalg.tensor_diag", "diag_part": "linalg.tensor_diag_part",
@@ -48,6 +58,33 @@ ALIASES: dict[str, str] = {
     "tensor_scatter_sub": "tensor_scatter_nd_sub", "tensor_scatter_update": "tensor_scatter_nd_update",
     "verify_tensor_all_finite": "debugging.assert_all_finite", "where_v2": "where",
 }
+
+#: names of modules that are older than those in `tf`, and the names in them that lead elsewhere
+MODULES: dict[str, dict[str, str]] = {
+    "manip": {name: name for name in ("gather_nd", "reshape", "reverse", "roll", "scatter_nd", "space_to_batch_nd",
+                                      "tile")} | {"batch_to_space_nd": "batch_to_space"},
+    "python_io": _same("io", "TFRecordOptions TFRecordWriter") | {"tf_record_iterator": "compat.v1.tf_record_iterator"},
+    "sets": {f"set_{name}": f"sets.{name}" for name in ("difference", "intersection", "size", "union")},
+    "spectral": _same("signal", "dct fft fft2d fft3d idct ifft ifft2d ifft3d irfft irfft2d irfft3d rfft rfft2d rfft3d"),
+}
+
+
+class OlderModule(ModuleType):
+    """A module of `tf.compat.v1` whose names are elsewhere in `tf`, and beside them those of `tf`'s of its name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"twofold.compat.v1.{name}", f"`tf.compat.v1.{name}`: names that are elsewhere in `tf`.")
+        self._names, self._now = MODULES[name], getattr(tf, name, None)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._names:
+            return resolve(tf, self._names[name])
+        if self._now is None or name.startswith("_"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return getattr(self._now, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self._names, *([] if self._now is None else dir(self._now))})
 
 
 def resolve(root: Any, path: str) -> Any:
