@@ -130,8 +130,8 @@ class TypeSpec:
         """A batch of no values of this spec."""
         raise TypeError(f"{self.value_type.__name__} values cannot be batched.")
 
-    def _with_row(self, rows: Any, row: Any) -> Any:
-        """A batch with one more value of this spec, behind the others."""
+    def _joined(self, rows: Any, more: Any) -> Any:
+        """A batch of the values of this spec in one batch, and behind them those in another."""
         raise TypeError(f"{self.value_type.__name__} values cannot be batched.")
 
     # -- relations between specs -----------------------------------------------------------------------------

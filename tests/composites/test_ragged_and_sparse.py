@@ -134,6 +134,22 @@ def test_map_fn_of_unknown_length_is_a_loop():
     assert total(ragged()).numpy().tolist() == [3.0, 0.0, 12.0]
 
 
+def test_map_fn_in_a_loop_joins_more_rows_than_a_block_has():
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int64)])
+    def run(counts):
+        return tf.map_fn(lambda n: (tf.fill([n], n), tf.SparseTensor([[n]], [n], [5]), n), counts,
+                         fn_output_signature=(tf.RaggedTensorSpec([None], tf.int64), tf.SparseTensorSpec([5], tf.int64),
+                                              tf.int64))
+    counts = np.arange(1061) % 5
+    rows, places, same = run(counts)
+    np.testing.assert_array_equal(rows.row_lengths(), counts)
+    np.testing.assert_array_equal(rows.flat_values, np.repeat(counts, counts))
+    np.testing.assert_array_equal(places.indices, np.stack([np.arange(1061), counts], 1))
+    assert places.dense_shape.numpy().tolist() == [1061, 5]
+    np.testing.assert_array_equal(places.values, counts)
+    np.testing.assert_array_equal(same, counts)
+
+
 SLICES = tf.SparseTensor([[0, 0, 1], [0, 1, 0], [2, 1, 3]], [1.0, 2.0, 3.0], [3, 2, 4])
 OPEN = [tf.SparseTensorSpec([None, 2, 4]), tf.TensorSpec([None, 4, 2])]
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from twofold._front.api import public
-from twofold._front.rows import reader_of, stacked, with_row, without_rows
+from twofold._front.rows import joined, reader_of, stacked, without_rows
 from twofold._front.tensors import convert_to_tensor
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
@@ -310,12 +310,12 @@ class ExtensionTypeSpec(TypeSpec):
         encoder = self._encoder
         return encoder.decode(encoder.batch(self, 0), [without_rows(s) for s in encoder.encoding_specs(self)])
 
-    def _with_row(self, rows: Any, row: Any) -> Any:
+    def _joined(self, rows: Any, more: Any) -> Any:
         encoder = self._encoder
         whole = encoder.batch(self, None)
-        parts = zip(encoder.encoding_specs(self), encoder.encode(whole, rows, 1), encoder.encode(self, row),
+        parts = zip(encoder.encoding_specs(self), encoder.encode(whole, rows, 1), encoder.encode(whole, more, 1),
                     strict=True)
-        return encoder.decode(whole, [with_row(s, a, b) for s, a, b in parts])
+        return encoder.decode(whole, [joined(s, a, b) for s, a, b in parts])
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Cannot mutate attribute `{name}` outside the custom constructor of ExtensionTypeSpec.")

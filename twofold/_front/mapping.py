@@ -18,11 +18,12 @@ from twofold.tracer.autograph import callee
 from twofold.tracer.trace import current
 
 from .dispatch import Holds, implements
-from .rows import of_rows, reader_of, stacked, with_row, without_rows
+from .rows import joined, of_rows, reader_of, stacked, without_rows
 
 __all__ = ["map_rows", "vectorized_with_composites"]
 
 _UNROLLED = 32  # rows, up to which a trace has the function once for each
+_BLOCKS = (1024, 32, 1)  # rows that a step of a loop joins to those before them, from the outer loop to the inner one
 
 
 @implements(tf.map_fn, {"elems": Holds(CompositeTensor)}, {"fn_output_signature": Holds(TypeSpec)},
@@ -108,17 +109,30 @@ def _none(signature: Any) -> Any:
 
 
 def _in_a_loop(result: Callable[[Any], Any], count: Any, signature: Any) -> Any:
-    """The results of a loop that puts each behind those before it."""
+    """The results of loops that put them one behind the other, first in small blocks and then these in larger ones.
+
+    A step copies what its loop has joined so far: one loop alone would copy all results before each, in a time that
+    grows by the square of their number.
+    """
     signature = nest.map_structure(_with_rank, signature, _looked_at(result), expand_composites=False)
     specs = nest.flatten(signature, expand_composites=False)
     start = nest.flatten(_none(signature), expand_composites=False)
 
-    def body(n: Any, *so_far: Any) -> Any:
+    def row(n: Any, _: Any) -> list[Any]:
         leaves = nest.flatten(result(n), expand_composites=False)
-        return (n + 1, *map(with_row, specs, so_far, leaves))
-    _, *values = tf.while_loop(lambda n, *_: n < count, body, [tf.zeros([], tf.int64), *start],
-                               shape_invariants=[tf.TensorShape([]), *map(of_rows, specs)])
-    return nest.pack(signature, values, expand_composites=False)
+        return [stacked(spec, leaf) for spec, leaf in zip(specs, leaves, strict=True)]
+
+    def in_blocks(size: int, block: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def rows(begin: Any, end: Any) -> Any:
+            def step(n: Any, *so_far: Any) -> Any:
+                return (n + size, *map(joined, specs, so_far, block(n, tf.minimum(n + size, end))))
+            return tf.while_loop(lambda n, *_: n < end, step, [begin, *start],
+                                 shape_invariants=[tf.TensorShape([]), *map(of_rows, specs)])[1:]
+        return rows
+    block: Callable[[Any, Any], Any] = row
+    for size in reversed(_BLOCKS):
+        block = in_blocks(size, block)
+    return nest.pack(signature, block(tf.zeros([], tf.int64), count), expand_composites=False)
 
 
 def _looked_at(result: Callable[[Any], Any]) -> Any:

@@ -13,7 +13,7 @@ from twofold.ir import nest
 
 from .demands import demand
 
-__all__ = ["of_rows", "reader_of", "stacked", "with_row", "without_rows"]
+__all__ = ["joined", "of_rows", "reader_of", "stacked", "without_rows"]
 
 
 def reader_of(value: Any) -> tuple[Any, Callable[[Any], Any]]:
@@ -38,16 +38,16 @@ def without_rows(spec: Any) -> Any:
     return tf.zeros([0, *sizes], spec.dtype)
 
 
-def with_row(spec: Any, rows: Any, row: Any) -> Any:
-    """A value with one row more, of a spec, behind the others."""
+def joined(spec: Any, rows: Any, more: Any) -> Any:
+    """The rows, of a spec, of one value and behind them those of another."""
     if nest.is_composite(spec):
-        return spec._with_row(rows, row)
-    if not row.shape.is_fully_defined():  # rows of a size that only the first one says
-        count, sizes = tf.shape(rows)[:1], tf.shape(row)
+        return spec._joined(rows, more)
+    if not more.shape[1:].is_fully_defined():  # rows of a size that only the first one says
+        count, sizes = tf.shape(rows)[:1], tf.shape(more)[1:]
         demand(tf.equal(count[0], 0) | tf.reduce_all(tf.equal(tf.shape(rows)[1:], sizes)),
                "results of different shapes cannot be stacked")
         rows = tf.reshape(rows, tf.concat([count, sizes], 0))
-    return tf.concat([rows, row[tf.newaxis]], 0)
+    return tf.concat([rows, more], 0)
 
 
 def of_rows(spec: Any) -> Any:

@@ -728,11 +728,8 @@ class RaggedTensorSpec(TypeSpec):
         splits = [tf.zeros([1], self._row_splits_dtype)] * (self._ragged_rank + 1)
         return RaggedTensor.from_nested_row_splits(tf.zeros([0, *inner], self._dtype), splits, validate=False)
 
-    def _with_row(self, rows: Any, row: Any) -> Any:
-        if isinstance(row, RaggedTensor):
-            return tf.concat([rows, tf.stack([row])], 0)
-        length = tf.reshape(tf.shape(row, self._row_splits_dtype)[0], [1])
-        return tf.concat([rows, RaggedTensor.from_row_lengths(row, length, validate=False)], 0)
+    def _joined(self, rows: Any, more: Any) -> Any:
+        return tf.concat([rows, more], 0)
 
     def __repr__(self) -> str:
         return (f"RaggedTensorSpec({self._shape!r}, {self._dtype!r}, {self._ragged_rank}, {self._row_splits_dtype!r})")

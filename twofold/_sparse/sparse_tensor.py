@@ -371,12 +371,12 @@ class SparseTensorSpec(TypeSpec):
         sizes = [] if self._shape.rank is None else [n or 0 for n in self._shape]
         return SparseTensor(tf.zeros([0, 1 + len(sizes)], tf.int64), tf.zeros([0], self._dtype), [0, *sizes])
 
-    def _with_row(self, rows: Any, row: Any) -> Any:
+    def _joined(self, rows: Any, more: Any) -> Any:
         count = rows.dense_shape[:1]
-        indices = tf.concat([tf.fill([tf.shape(row.indices)[0], 1], count[0]), row.indices], 1)
-        largest = tf.maximum(rows.dense_shape[1:], self._sizes_with(row.dense_shape))
-        return SparseTensor(tf.concat([rows.indices, indices], 0), tf.concat([rows.values, row.values], 0),
-                            tf.concat([count + 1, largest], 0))
+        indices = tf.concat([more.indices[:, :1] + count[0], more.indices[:, 1:]], 1)
+        largest = tf.maximum(rows.dense_shape[1:], more.dense_shape[1:])
+        return SparseTensor(tf.concat([rows.indices, indices], 0), tf.concat([rows.values, more.values], 0),
+                            tf.concat([count + more.dense_shape[:1], largest], 0))
 
 
 public_class(SparseTensor)

@@ -163,7 +163,10 @@ def conv2d_backprop_input(input_sizes: Any, filter: Any = None, out_backprop: An
 def conv2d_backprop_filter(input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any,
                            use_cudnn_on_gpu: bool = True, data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1),
                            name: str | None = None) -> Any:
-    """The gradient of `conv2d` by its filter, whose sizes are given; see `conv2d_backprop_input`."""
+    """The gradient of `conv2d` by its filter, whose sizes are given; see `conv2d_backprop_input`.
+
+    `use_cudnn_on_gpu` and `name` have no effect.
+    """
     explicit = {} if isinstance(padding, str) else _explicit(padding)
     return tf.raw_ops.Conv2DBackpropFilter(
         input=input, filter_sizes=filter_sizes, out_backprop=out_backprop,
