@@ -241,7 +241,7 @@ class Reduce(Reducing):
     def parts(self, position: Scalar, size: DimLike, swap: bool = False) -> tuple[Scalar, Scalar]:
         """position // size and position % size."""
         b = self.b
-        if not isinstance(size, Dim) and size == 1:
+        if dm.is_exactly(size, 1):
             return position, b.const(0, dt.int64)
         n = b.number(size)
         above = b.idiv(position, n)

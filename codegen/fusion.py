@@ -390,7 +390,7 @@ class _GraphFuser:
         want = contiguous(group.space[:first])
         strides = zip(layout.strides, (*want.strides, *[0] * len(group.axes)), group.space, strict=True)
         return layout.offset == 0 and layout.shape == group.space and all(
-            a == b or _is_one(d) for a, b, d in strides)
+            a == b or dm.is_exactly(d, 1) for a, b, d in strides)
 
     def enter(self, group: Group, item: FusionItem) -> None:
         self.absorb(group, item.sources)
@@ -429,10 +429,6 @@ def _walks(layout: Layout, space: Sequence[DimLike]) -> bool:
     return layout.shape == tuple(space) and layout.is_contiguous()
 
 
-def _is_one(size: DimLike) -> bool:
-    return type(size) is int and size == 1
-
-
 def _same(a: Sequence[DimLike], b: Sequence[DimLike]) -> bool:
     """Whether two shapes differ in axes of size 1 at most."""
-    return [d for d in a if not _is_one(d)] == [d for d in b if not _is_one(d)]
+    return [d for d in a if not dm.is_exactly(d, 1)] == [d for d in b if not dm.is_exactly(d, 1)]

@@ -299,7 +299,7 @@ def join(p: Placer, out: Argument, sums: Work, parts: int, sizes: tuple[DimLike,
 def neighbours(x: Matrices) -> tuple[str, str]:
     """Which elements of A and of B are neighbours."""
     def of(inner: DimLike, outer: DimLike) -> str:
-        return INNER if _is(inner, 1) else OUTER if _is(outer, 1) else APART
+        return INNER if dm.is_exactly(inner, 1) else OUTER if dm.is_exactly(outer, 1) else APART
     return of(*x.a[::-1]), of(*x.b)
 
 
@@ -311,15 +311,10 @@ def takes(shape: TileShape, how: tuple[str, str]) -> bool:
 
 def _columns_as_rows(x: Matrices) -> tuple[Matrices, bool]:
     """A row by a matrix as the matrix's columns by a column, and whether it was that: a column's tiles are high."""
-    if not (_is(x.m, 1) and not _is(x.n, 1)):
+    if not (dm.is_exactly(x.m, 1) and not dm.is_exactly(x.n, 1)):
         return x, False
-    turned = Matrices(x.n, 1, x.k, x.b[::-1], x.a[::-1], 1,
-                            tuple((length, of_b, of_a, of_c) for length, of_a, of_b, of_c in x.batch))
-    return turned, True
-
-
-def _is(size: DimLike, number: int) -> bool:
-    return type(size) is int and size == number
+    batch = tuple((length, of_b, of_a, of_c) for length, of_a, of_b, of_c in x.batch)
+    return Matrices(x.n, 1, x.k, x.b[::-1], x.a[::-1], 1, batch), True
 
 
 def choose(x: Matrices, size: int, parts: bool = True) -> tuple[TileShape, int]:
@@ -359,4 +354,3 @@ def _is_narrow(shape: TileShape, x: Matrices) -> bool:
     """Whether a skewed tile is for a product: of as few rows or columns."""
     return any(most < shape.rows + shape.columns - most and type(size) is int and size <= most
                for most, size in ((shape.rows, x.m), (shape.columns, x.n)))
-

@@ -182,7 +182,7 @@ def _filter_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) 
     x, ct = (p.dense(s, compute) for s in p.operands)
     count = shapes.shares(w, outputs, groups)
     out = p.target(compute)
-    single = not isinstance(count, Dim) and count == 1
+    single = dm.is_exactly(count, 1)
     parts = out if single else g.Value((count, *filters), compute)
     columns, inner = outputs // groups, filters[-2]
     shares = groups * count
@@ -237,7 +237,7 @@ def _scan(p: Placer) -> None:
     how = name, p.out.dtype, bool(p.attrs.get("exclusive", False)), bool(p.attrs["reverse"])
     operands = [p.dense(s) for s in p.operands]
     arguments: list[Argument] = [p.out, *[p.at(s) for s in operands], length]
-    if not isinstance(inner, Dim) and inner == 1:
+    if dm.is_exactly(inner, 1):
         together = 1 if not isinstance(outer, Dim) and outer <= _FEW_LINES else gpu_scan.TOGETHER
         kernel = p.kernel(gpu_scan.lines, *how, together)
         run = Run(kernel, [*arguments, outer], dm.ceil_div(outer, together), length * together)

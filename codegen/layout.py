@@ -96,14 +96,14 @@ class Layout:
         for size, (stride,) in groups:
             inside: list[DimLike] = []
             total: DimLike = 1
-            while at < len(shape) and (total != size or _is_one(shape[at])):
+            while at < len(shape) and (total != size or dm.is_exactly(shape[at], 1)):
                 total = total * shape[at]
                 inside.append(shape[at])
                 at += 1
             if total != size:
                 raise NotAView
             strides += [s * stride for s in _row_major(inside)]
-        if any(not _is_one(d) for d in shape[at:]):
+        if any(not dm.is_exactly(d, 1) for d in shape[at:]):
             raise NotAView
         return Layout(shape, (*strides, *[1] * (len(shape) - at)), self.offset)
 
@@ -132,15 +132,11 @@ class Layout:
         return Layout(tuple(shape), tuple(strides), offset)
 
 
-def _is_one(size: DimLike) -> bool:
-    return type(size) is int and size == 1
-
-
 def _completed(old: Sequence[DimLike], shape: Sequence[DimLike]) -> Sizes:
-    if not any(type(d) is int and d == -1 for d in shape):
+    if not any(dm.is_exactly(d, -1) for d in shape):
         return tuple(shape)
     size = dm.left_open(old, shape)
-    return tuple([size if type(d) is int and d == -1 else d for d in shape])
+    return tuple([size if dm.is_exactly(d, -1) else d for d in shape])
 
 
 def _from_end(index: DimLike, size: DimLike) -> DimLike:
@@ -181,7 +177,7 @@ def merged(shape: Sequence[DimLike], strides: Sequence[Sequence[DimLike]]) -> Di
     """
     out: Dimensions = []
     for size, *steps in zip(shape, *strides, strict=True):
-        if _is_one(size):
+        if dm.is_exactly(size, 1):
             continue
         if out and all(a == s * size for a, s in zip(out[-1][1], steps, strict=True)):
             out[-1] = (out[-1][0] * size, tuple(steps))

@@ -130,6 +130,6 @@ def written(node: g.Node) -> Written | None:
         same = not node.attrs["add"] and node.inputs[0].dims == node.outputs[0].dims
         return Written(node.inputs[2], dm.numel(node.inputs[1].dims), 1) if same else None
     if not isinstance(node.op, g.Construct) and node.op.name == "tensor_scatter" and node.attrs["mode"] == "update":
-        one = all(type(d) is int and d == 1 for d in node.inputs[1].dims)
+        one = all(dm.is_exactly(d, 1) for d in node.inputs[1].dims)
         return Written(node.inputs[1], 1, 2) if one else None
     return None

@@ -257,10 +257,6 @@ def memory_in(argument: Argument) -> tuple[Memory, DimLike] | None:
 def operand_of(argument: Argument, anywhere: bool = False) -> g.Value | None:
     """The value at the beginning of whose memory an argument is a place, or anywhere in whose memory it is."""
     memory = memory_in(argument)
-    if memory is None or not isinstance(memory[0], g.Value) or not (anywhere or _is_zero(memory[1])):
+    if memory is None or not isinstance(memory[0], g.Value) or not (anywhere or dm.is_exactly(memory[1], 0)):
         return None
     return memory[0]
-
-
-def _is_zero(size: DimLike) -> bool:
-    return type(size) is int and size == 0

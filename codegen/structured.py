@@ -122,8 +122,8 @@ class Indexed:
 def _gathered(p: Placer, of: Indexed) -> list[Run]:
     lead, outer, size, row, count = of.sizes
     groups = lead * outer
-    flat = not isinstance(groups, Dim) and groups == 1
-    single = not isinstance(row, Dim) and row == 1
+    flat = dm.is_exactly(groups, 1)
+    single = dm.is_exactly(row, 1)
     whole = not isinstance(outer, Dim) and not isinstance(row, Dim) and bool(outer) and bool(row)
     known = of.indices is not None and p.is_checked(of.indices, size, now=whole)  # empty rows need no check
     kernel = p.kernel(indexing.gather_rows, of.unit, of.index_type, flat, single, *(True,) * known)
@@ -318,7 +318,7 @@ def _scan(p: Placer) -> None:
     name, shape = p.node.op.name, p.out.dims
     axis = p.attrs["axis"] % len(shape)
     length, inner, outer = shape[axis], dm.numel(shape[axis + 1:]), dm.numel(shape[:axis])
-    alone = not isinstance(inner, Dim) and inner == 1
+    alone = dm.is_exactly(inner, 1)
     flags = bool(p.attrs.get("exclusive", False)), bool(p.attrs["reverse"])
     kernel = p.kernel(scan.lines if alone else scan.tiles, name, p.out.dtype, *flags)
     operands = [p.dense(s) for s in p.operands]

@@ -112,7 +112,7 @@ def place_convolution(p: Placer, of_channels: Callable[[Placer, Geometry, tuple[
     image = p.out.dims if name == "conv_input_grad" else x.layout.shape
     places = {"conv": p.out.dims, "conv_input_grad": x.layout.shape}.get(name, y.layout.shape)
     w = _window_of(p, image, places[1:-1], filters[:-2])
-    if any(not isinstance(d, Dim) and d == 0 for d in (*x.layout.shape, *y.layout.shape, *p.out.dims)):
+    if any(dm.is_exactly(d, 0) for d in (*x.layout.shape, *y.layout.shape, *p.out.dims)):
         p.give(p.zeros())
         return
     groups = w.channels // filters[-2]

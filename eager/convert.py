@@ -335,8 +335,10 @@ def _holds_bool_arrays(value: object) -> bool:
 def _stacked(value: Sequence[object], dtype: DType | None, hint: DType | None) -> Tensor:
     """A list with tensors in it, stacked along a new first axis (differentiably).
 
-    Its tensors are cast to a dtype that was asked for, and adopt one that was hinted at, as numbers would: a list is no
-    tensor, whose dtype would stay.
+    Args:
+        dtype: to which all tensors in the list are cast.
+        hint: which they take where that loses only precision. A tensor alone would keep its dtype; a list is
+            taken like one of numbers.
     """
     own = _dtype_of(value)
     want = dtype or (own if hint is None or own is None or not _widens(own, hint) else hint)
@@ -347,11 +349,11 @@ def _stacked(value: Sequence[object], dtype: DType | None, hint: DType | None) -
 
 
 def _widens(have: DType, want: DType) -> bool:
-    """Whether tensors of a dtype may become another where that loses only precision."""
+    """Whether a cast from one dtype to another loses nothing but precision."""
     if "s" in (have.kind, want.kind):
         return have is want
     if have.is_integer and want.is_integer:
-        return want.min <= have.min and have.max <= want.max
+        return dt.holds_integers(want, have)
     return _RANK[have.kind] <= _RANK[want.kind]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
+from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.dims import Dim, DimLike, decide, numel
@@ -111,7 +112,7 @@ def _along(x: Tensor, axis: int, part: Key) -> Tensor:
     size = ops.cast(_size(x.dims[axis]), dtype=dt.int64)
     if not isinstance(part, slice):
         place = _counted(part, size)
-        if any(type(d) is int and d == 0 for n, d in enumerate(x.dims) if n != axis):  # which a gather does not check
+        if any(dm.is_exactly(d, 0) for n, d in enumerate(x.dims) if n != axis):  # which a gather does not check
             place = ops.gather(ops.range_(_long(0), size, _long(1)), place, axis=0)
         return ops.gather(x, place, axis=axis)
     if _unknown(part.step):

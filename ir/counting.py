@@ -1,7 +1,8 @@
 """Counters of loops: how many rounds a `while` has, between which numbers a carried integer runs, what an index is.
 
-Known is what follows from constants and sizes: counters that grow by 1 or -1, of which the test compares one with a
-number, or several, each with one, for which all comparisons have to hold. Everything else is unknown, and None.
+What constants and sizes tell is known: counters that grow by 1 or -1, where the test compares one of them with a
+number, or several, each with a number of its own, and the loop goes on while all comparisons hold. All else is unknown:
+None.
 """
 
 from __future__ import annotations
@@ -64,11 +65,11 @@ def counting(node: g.Node) -> Counting | None:
     test, body = node.regions
     known, steps = numbers_of(node), _steps(node)
     begins = {n: begin for n in steps if (begin := number(node.inputs[n])) is not None}
-    ends = [_rounds(condition, test, begins, steps, known) for condition in _conditions(test.outputs[0])]
-    rounds = _least([rounds for rounds, _ in ends])
+    limits = [_limit(condition, test, begins, steps, known) for condition in _conditions(test.outputs[0])]
+    rounds = _least([None if limit is None else limit.rounds for limit in limits])
     if rounds is None:
         return None
-    size = min(body.inputs[n].dtype.size for _, n in ends)
+    size = min(body.inputs[limit.counter].dtype.size for limit in limits if limit is not None)
     counters = {k: begin for k, begin in begins.items() if _fits(body.inputs[k].dtype, begin, steps[k], rounds, size)}
     return Counting(rounds, {k: (begin, begin + rounds) if steps[k] == 1 else (begin + 1 - rounds, begin + 1)
                              for k, begin in counters.items()},
@@ -76,40 +77,46 @@ def counting(node: g.Node) -> Counting | None:
 
 
 def _steps(node: g.Node) -> dict[int, int]:
-    """What the carried counters of a `while` grow by, by their positions."""
+    """The position of each carried counter of a `while`, and what a round adds to it: 1 or -1."""
     body, known = node.regions[1], numbers_of(node)
     return {n: step for n in range(node.attrs["carried"])
             if (step := _step(body.inputs[n], body.outputs[n], known)) is not None}
 
 
 def _conditions(value: g.Value) -> list[g.Value]:
-    """The conditions that all have to hold for a condition to hold."""
+    """The parts of a conjunction; of any other condition itself."""
     node = node_of(value)
     if node is None or node.op.name != "logical_and":
         return [value]
     return [condition for v in node.inputs for condition in _conditions(v)]
 
 
-def _rounds(condition: g.Value, test: g.Graph, begins: dict[int, DimLike], steps: dict[int, int],
-            known: Numbers) -> tuple[DimLike | None, int]:
-    """After how many rounds a condition ends a loop, and the position of the counter that it compares; None, where that
-    is not known."""
+class _Limit(NamedTuple):
+    """After how many rounds a condition ends a loop, and the position of the counter that it compares."""
+
+    rounds: DimLike
+    counter: int
+
+
+def _limit(condition: g.Value, test: g.Graph, begins: dict[int, DimLike], steps: dict[int, int],
+           known: Numbers) -> _Limit | None:
+    """When a condition ends a loop; None where that is not known."""
     node = node_of(condition)
     if node is None or node.op.name not in (*_LESS, *_GREATER):
-        return None, -1
+        return None
     name, (left, right) = node.op.name, node.inputs
-    n = next((n for n in begins if left is test.inputs[n]), -1)
+    n = next((n for n in begins if left is test.inputs[n]), None)
     bound = number(right, known)
-    if n < 0 or bound is None or steps[n] != (1 if name in _LESS else -1):
-        return None, -1
+    if n is None or bound is None or steps[n] != (1 if name in _LESS else -1):
+        return None
     rounds = bound - begins[n] + _LESS[name] if name in _LESS else begins[n] - bound + _GREATER[name]
     if not isinstance(rounds, Dim):
-        return max(rounds, 0), n
-    return (rounds if dm.decide_le(0, rounds) is True else None), n
+        return _Limit(max(rounds, 0), n)
+    return _Limit(rounds, n) if dm.decide_le(0, rounds) is True else None
 
 
 def _least(sizes: list[DimLike | None]) -> DimLike | None:
-    """The least of some sizes; None where one is unknown, or it is unknown which is the least."""
+    """The least of some sizes; None where a size, or which of them is the least, is unknown."""
     least, *rest = sizes
     for size in rest:
         if least is None or size is None:
@@ -153,7 +160,7 @@ def _holds_first(condition: g.Value, node: g.Node) -> bool:
 
 
 def _fits(dtype: dt.DType, begin: DimLike, step: int, rounds: DimLike, size: int) -> bool:
-    """Whether a carried integer does not overflow before one of `size` bytes that the test asks for."""
+    """Whether a carried integer does not overflow before the test's counter, an integer of `size` bytes, would."""
     end = begin + step * rounds
     if isinstance(end, Dim) or isinstance(begin, Dim):
         return dtype.size >= size
@@ -165,15 +172,15 @@ def _step(before: g.Value, after: g.Value, known: Numbers) -> int | None:
     if before.dtype not in _COUNTERS or before.dims != ():
         return None
     form = affine(after, known)
-    if form.value is not before or not _is(form.factor, 1):
+    if form.value is not before or not dm.is_exactly(form.factor, 1):
         return None
-    return 1 if _is(form.more, 1) else -1 if _is(form.more, -1) else None
+    return 1 if dm.is_exactly(form.more, 1) else -1 if dm.is_exactly(form.more, -1) else None
 
 
 def root(value: g.Value) -> g.Value:
     """The value that a tensor of one element is a view of, through all views."""
     while (node := node_of(value)) is not None and isinstance(node.op, Op) and node.op.view is not None:
-        if not all(_is(d, 1) for d in node.inputs[0].dims):
+        if not all(dm.is_exactly(d, 1) for d in node.inputs[0].dims):
             return value
         value = node.inputs[0]
     return value
@@ -187,8 +194,8 @@ def node_of(value: g.Value) -> g.Node | None:
 
 def number(value: g.Value, known: Numbers = _NONE) -> DimLike | None:
     """The number that an integer scalar is known to be: a constant, a size, a size less a constant, a counter after its
-    loop, what is known of an input, or the least or greatest of one such number."""
-    value = _alone(root(value))
+    loop, or what is known of an input; also cast to a wider dtype, or as the maximum of it alone."""
+    value = _unwrapped(root(value))
     if value in known:
         return known[value]
     array = g.constant_of(value)
@@ -215,21 +222,16 @@ def number(value: g.Value, known: Numbers = _NONE) -> DimLike | None:
     return left + more if whole and (isinstance(left, Dim) or abs(left) < _LARGE) else None
 
 
-def _alone(value: g.Value) -> g.Value:
-    """The integer that a wider one, or the least or greatest of one, is."""
+def _unwrapped(value: g.Value) -> g.Value:
+    """The integer from which a value comes by casts to wider dtypes, and by the minimum or maximum of one element."""
     while (node := node_of(value)) is not None:
         before = node.inputs[0] if node.inputs else value
-        widened = node.op.name == "cast" and before.dtype.is_integer and _holds(value.dtype, before.dtype)
-        of_one = node.op.name in ("reduce_max", "reduce_min") and all(_is(d, 1) for d in before.dims)
+        widened = node.op.name == "cast" and dt.holds_integers(value.dtype, before.dtype)
+        of_one = node.op.name in ("reduce_max", "reduce_min") and all(dm.is_exactly(d, 1) for d in before.dims)
         if not widened and not of_one:
             return value
         value = root(before)
     return value
-
-
-def _holds(wide: dt.DType, narrow: dt.DType) -> bool:
-    """Whether one type of integers has all numbers of another."""
-    return wide.is_integer and wide.min <= narrow.min and narrow.max <= wide.max
 
 
 def _element_of_shape(node: g.Node) -> DimLike | None:
@@ -265,7 +267,3 @@ def affine(value: g.Value, known: Numbers = _NONE) -> Affine:
             x, factor, rest = affine(right, known)
             return Affine(x, -factor, more - rest)
     return Affine(value, 1, 0)
-
-
-def _is(size: DimLike | None, value: int) -> bool:
-    return type(size) is int and size == value

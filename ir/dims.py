@@ -24,7 +24,7 @@ from .dim_expr import Dim, DimLike, ceil_div, defines, maximum, minimum, symbol,
 from .dim_text import parse
 
 __all__ = ["AnySize", "Dim", "DimLike", "Shape", "Size", "Sizes", "symbol", "parse", "ceil_div", "maximum", "minimum",
-           "bounds", "is_static", "all_static", "evaluate", "substitute", "symbols_of", "numel",
+           "bounds", "is_exactly", "is_static", "all_static", "evaluate", "substitute", "symbols_of", "numel",
            "left_open", "as_dim", "decide", "decide_eq", "decide_le", "require", "require_eq", "require_same",
            "Guard", "GuardRecorder", "recording", "assumed", "UndecidedDim", "BroadcastError", "broadcast_dim",
            "broadcast_shapes"]
@@ -55,6 +55,15 @@ class BroadcastError(ValueError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (BroadcastError, (self.axis, self.sizes, self.shapes), vars(self))
+
+
+def is_exactly(size: DimLike | None, number: int) -> bool:
+    """Whether a size is known, and is this number; a symbol that may have the value is not.
+
+    >>> is_exactly(1, 1), is_exactly(symbol("n"), 1)
+    (True, False)
+    """
+    return type(size) is int and size == number
 
 
 def is_static(d: DimLike) -> bool:
@@ -88,21 +97,17 @@ def numel(shape: Iterable[AnySize]) -> AnySize:
 
 
 def left_open(have: Iterable[DimLike], shape: Iterable[DimLike]) -> DimLike:
-    """The size that -1 stands for in a shape that elements of the sizes `have` get.
+    """The size that -1 stands for where elements of the shape `have` are given another one.
 
-    Where other sizes are 0, those that are not tell, as in TensorFlow.
+    With a size of 0 beside the -1 any number would do. As in TensorFlow, it is computed from the sizes that are not 0.
 
     >>> left_open((0, 6), (0, 2, -1)), left_open((4, 3), (-1, 2))
     (3, 6)
     """
-    known = [size for size in shape if not _is(size, -1)]
-    if _is(numel(known), 0):
-        have, known = ([size for size in sizes if not _is(size, 0)] for sizes in (have, known))
+    known = [size for size in shape if not is_exactly(size, -1)]
+    if is_exactly(numel(known), 0):
+        have, known = ([size for size in sizes if not is_exactly(size, 0)] for sizes in (have, known))
     return numel(have) // numel(known)
-
-
-def _is(size: DimLike, number: int) -> bool:
-    return type(size) is int and size == number
 
 
 # Decisions

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
-__all__ = ["DType", "as_dtype", "from_numpy", "ALL", "BOOL", "INTEGER", "SIGNED", "UNSIGNED",
+__all__ = ["DType", "as_dtype", "from_numpy", "holds_integers", "ALL", "BOOL", "INTEGER", "SIGNED", "UNSIGNED",
            "FLOATING", "COMPLEX", "REAL", "NUMERIC", "DIFFERENTIABLE", "SMALL"]
 
 
@@ -204,6 +204,15 @@ _BY_INDEX = {d.index: d for d in _BY_NAME.values()}
 BY_SHORT = {d.short: d for d in _BY_NAME.values()}
 # Python's own types, as TensorFlow reads them: a float is a float32 and an int an int32.
 _BY_PYTHON = {bool: bool_, int: int32, float: float32, complex: complex128, str: string, bytes: string}
+
+
+def holds_integers(wide: DType, narrow: DType) -> bool:
+    """Whether both are types of integers, and `wide` has all numbers that `narrow` has.
+
+    >>> holds_integers(int64, int32), holds_integers(int32, uint32)
+    (True, False)
+    """
+    return wide.is_integer and narrow.is_integer and wide.min <= narrow.min and narrow.max <= wide.max
 
 
 def from_numpy(dtype: np.dtype) -> DType:

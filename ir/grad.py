@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from . import dims as dm
 from . import ops
 from .dim_expr import Dim
-from .dims import DimLike
 from .op import Op
 from .types import AnyTensor, Attrs, Cotangent, Results, Spec
 
@@ -67,15 +67,12 @@ def unbroadcast(ct: AnyTensor, like: Spec) -> AnyTensor:
     if have == want:
         return ct
     missing = len(have) - len(want)
-    axes = tuple(i for i, d in enumerate(have) if i < missing or (_is_one(want[i - missing]) and not _is_one(d)))
+    axes = tuple(i for i, d in enumerate(have) if i < missing or (
+        dm.is_exactly(want[i - missing], 1) and not dm.is_exactly(d, 1)))
     if not axes:
         return ct
     return ops.reduce_sum(ct, axis=axes) if axes == tuple(range(missing)) else ops.reshape(
         ops.reduce_sum(ct, axis=axes), shape=tuple(want))
-
-
-def _is_one(size: DimLike) -> bool:
-    return type(size) is int and size == 1
 
 
 def chain(ct: AnyTensor, derivative: AnyTensor) -> AnyTensor:

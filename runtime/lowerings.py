@@ -84,7 +84,7 @@ def _runs(x: Matrices, plan: products.ProductPlan, dtype: DType, places: tuple[A
     if plan.swapped:
         first, second = second, first
     runs = []
-    if plan.kernel != "tall" or _is_zero(plan.total):
+    if plan.kernel != "tall" or dm.is_exactly(plan.total, 0):
         tiles = None
     if plan.packs:  # which reads no more of A than its address
         work = Work(gemm.summed(dtype), plan.room)
@@ -110,17 +110,13 @@ def _tiles(x: Matrices, dtype: DType) -> Tiles:
 def _rows(x: Matrices, plan: products.ProductPlan, dtype: DType,
           places: dict[g.Value, Layout]) -> Rows | None:
     """How products go over their rows; `places` are where those of the left operand and of the result lie."""
-    if plan.kernel != "tall" or plan.swapped or not places or _is_zero(plan.total):
+    if plan.kernel != "tall" or plan.swapped or not places or dm.is_exactly(plan.total, 0):
         return None
     rows, columns = plan.integers[9:11]
     spans = {value: span for value, layout in places.items()
              if (span := row_span(layout, len(layout.shape) - 1)) is not None}
     batches = dm.numel([length for length, *_ in x.batch])
     return Rows(batches * x.m, rows, dm.ceil_div(x.n, columns), spans, (batches, x.m))
-
-
-def _is_zero(size: DimLike) -> bool:
-    return not isinstance(size, Dim) and size == 0
 
 
 # -- convolution --------------------------------------------------------------------------------------

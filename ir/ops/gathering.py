@@ -204,7 +204,7 @@ def _signed(ct: AnyTensor, mode: str) -> AnyTensor:
 
 def _of_updates(ct: AnyTensor, x: Spec, indices: AnyTensor, updates: Spec) -> AnyTensor:
     """The cotangent of what is written: nothing where a later update takes the place, which a single one has alone."""
-    if all(type(d) is int and d == 1 for d in indices.dims):
+    if all(dm.is_exactly(d, 1) for d in indices.dims):
         return ops.reshape(ops.gather(ct, ops.reshape(indices, shape=()), axis=0, batch_dims=0), shape=updates.dims)
     return ops.where(_winners(x, indices, updates), ops.gather_nd(ct, indices, batch_dims=0), grad.scalar(0, like=ct))
 

@@ -99,7 +99,7 @@ def _is_item(value: g.Value, uses: dict[g.Value, list[g.Node | None]]) -> bool:
         return False
     base, indices, _ = node.inputs
     zero = _zero(base)
-    return zero is not None and not np.signbit(zero) and all(type(d) is int and d == 1 for d in indices.dims)
+    return zero is not None and not np.signbit(zero) and all(dm.is_exactly(d, 1) for d in indices.dims)
 
 
 def _rewrite(body: g.Graph, n: int, sums: list[tuple[g.Node, g.Node]]) -> None:
