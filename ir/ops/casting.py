@@ -106,18 +106,24 @@ def bitcast(x: AnyTensor, *, dtype: DType) -> AnyTensor:
     """
 
 
-_PLAIN = dt.INTEGER | {dt.float32, dt.float64}  # of which bodies compute with the very bits that are stored
+# Types whose elements are in scalar bodies what they are in memory: bools and 16-bit floats are converted when loaded.
+_AS_STORED = dt.INTEGER | {dt.float32, dt.float64}
 
 
-def is_plain(have: DType, want: DType) -> bool:
-    """Whether `reinterpret` reads elements of one type as the other."""
-    return have in _PLAIN and want in _PLAIN and have.size == want.size
+def can_reinterpret(have: DType, want: DType) -> bool:
+    """Whether `reinterpret` reads elements of one type as the other; `bitcast` reads all.
+
+    >>> [can_reinterpret(dt.float32, want) for want in (dt.int32, dt.uint8, dt.float16)]
+    [True, False, False]
+    """
+    return have in _AS_STORED and want in _AS_STORED and have.size == want.size
 
 
 def _reinterpret_rule(op: Op, x: Spec, *, dtype: DType) -> Spec:
-    rules.require_dtype(op, (x,), 0, _PLAIN)
-    if not is_plain(x.dtype, dtype):
-        raise rules.fail(op, (x,), f"cannot read elements of another width as {dtype.name}.", DTypeError)
+    rules.require_dtype(op, (x,), 0, _AS_STORED)
+    if not can_reinterpret(x.dtype, dtype):
+        raise rules.fail(op, (x,), f"cannot read its elements as {dtype.name}, which has another width or is not an "
+                         "integer type, float32 or float64.", DTypeError)
     return spec(x.dims, dtype)
 
 

@@ -11,7 +11,7 @@ from twofold._front.api import public, public_op, tensor
 from twofold.eager.indexed_slices import IndexedSlices
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
-from twofold.ir.ops.casting import is_plain
+from twofold.ir.ops.casting import can_reinterpret
 
 __all__ = ["bitcast", "cast", "complex", "identity", "saturate_cast", "stop_gradient"]
 
@@ -101,7 +101,7 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Any:
     [[0, 0, 128, 63]]
     """
     input, dtype = tensor(input), dt.as_dtype(type)
-    return (ops.reinterpret if is_plain(input.dtype, dtype) else ops.bitcast)(input, dtype=dtype)
+    return (ops.reinterpret if can_reinterpret(input.dtype, dtype) else ops.bitcast)(input, dtype=dtype)
 
 
 @public_op(ops.complex)
