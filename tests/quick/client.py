@@ -12,9 +12,13 @@ import sys
 ONE, OTHER, *WORDS = sys.argv[1:]
 # Ranks of one job are started by one command: they take the servers in turn.
 ADDRESS = OTHER if os.environ.get("PMI_RANK", "0")[-1] in "13579" else ONE
+HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
+             signal.SIGALRM)
 
 
 def main() -> None:
+    # The forked process may say that it is ready before its number is known here: signals wait until then.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, HANDED_ON)
     line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     line.connect(ADDRESS)
     own = line.fileno()
@@ -26,9 +30,11 @@ def main() -> None:
     process = _number(line)
     if process == 0:  # this one needs an interpreter of its own
         line.close()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.execv(sys.executable, [sys.executable, *WORDS])
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM"):
-        signal.signal(getattr(signal, name), lambda number, frame: os.kill(process, number))
+    for handed in HANDED_ON:
+        signal.signal(handed, lambda number, frame: os.kill(process, number))
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     status = _number(line)
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)

@@ -20,6 +20,7 @@ from pathlib import Path
 __all__ = ["python"]
 
 _HERE = Path(__file__).parent
+_LONGEST = 107  # bytes of a socket's address, without the zero at the end (unix(7))
 _ENVIRONMENT = dict(os.environ)  # before a test has changed it
 _servers: list[str] = []
 _turns = itertools.count()
@@ -33,13 +34,17 @@ def python(*arguments: object) -> list[str]:
         return [sys.executable, *words]
     if not _servers:
         _servers.extend(_started() for _ in range(2))
+    if not all(_servers):
+        return [sys.executable, *words]
     n = next(_turns) % 2
     return [sys.executable, "-SE", str(_HERE / "client.py"), _servers[n], _servers[1 - n], *words]
 
 
 def _started() -> str:
-    """The address of a new server, which lasts as long as this process."""
+    """The address of a new server, which lasts as long as this process; empty where it would be too long for one."""
     address = os.path.join(tempfile.mkdtemp(prefix="quick-"), "server")
+    if len(os.fsencode(address)) > _LONGEST:
+        return ""
     server = subprocess.Popen([sys.executable, str(_HERE / "server.py"), address], env=_ENVIRONMENT,
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert server.stdin is not None and server.stdout is not None
