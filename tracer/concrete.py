@@ -20,7 +20,7 @@ from twofold.runtime import native, program_call
 
 from .function_type import FunctionType, InferenceFunction, Parameter
 from .memory_plan import MemoryPlan, memory_plan
-from .signature import TOKEN, CallArguments, ObjectReference, Parameters, form_for, literal, with_opened
+from .signature import TOKEN, CallArguments, ObjectReference, Parameters, form_for, literal, numbered, with_opened
 from .trace import current, differentiated
 from .traced import Traced
 from .types import Args, CallForm, Captured, Kwargs, PythonValue, Structure
@@ -231,8 +231,12 @@ class ConcreteFunction:
 
     @property
     def inputs(self) -> list[TensorSpec]:
-        """Specs of the tensors that the graph takes: those of the call, then the captured ones."""
-        return [TensorSpec(v.dims, v.dtype, v.name or None) for v in self.graph.inputs]
+        """Specs of the tensors that the graph takes: those of the call, then the captured ones.
+
+        Tensors of one argument, as of a ragged or a sparse one, have its name, all but the first with a number.
+        """
+        names = numbered([v.name for v in self.graph.inputs])
+        return [TensorSpec(v.dims, v.dtype, name or None) for v, name in zip(self.graph.inputs, names, strict=True)]
 
     @property
     def outputs(self) -> list[TensorSpec]:

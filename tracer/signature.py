@@ -30,7 +30,7 @@ from twofold.ir.spec import TensorShape, TensorSpec
 from .types import Args, CallForm, Kwargs, PythonFunction, PythonValue, Structure
 
 __all__ = ["Argument", "CallArguments", "CallKey", "CallLeaf", "ObjectReference", "Parameters",
-           "form_for", "literal", "objects_of", "opened", "replaced", "template", "with_opened"]
+           "form_for", "literal", "numbered", "objects_of", "opened", "replaced", "template", "with_opened"]
 
 #: a tensor of a call; a spec where the call describes its tensors, as those of `get_concrete_function` may
 CallLeaf: TypeAlias = Any
@@ -224,6 +224,17 @@ def _rebuilt(value: Structure, items: list[Structure]) -> Structure:
     if nest.is_composite(value):
         return value.__entry_spec__._of(items[0])  # type: ignore[attr-defined]
     return nest.rebuilt(value, items)
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """Names of tensors, each once: one that is taken gets a number (`x`, `x_1`); empty ones stay."""
+    taken: list[str] = []
+    for base in names:
+        name, number = base, 1
+        while base and name in taken:
+            name, number = f"{base}_{number}", number + 1
+        taken.append(name)
+    return taken
 
 
 def form_for(form: CallForm, leaves: Sequence[CallLeaf]) -> CallForm:

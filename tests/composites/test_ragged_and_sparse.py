@@ -274,3 +274,25 @@ def test_branches_give_sparse_tensors_of_other_sizes():
     a, b = tf.SparseTensor([[0, 1]], [1.0], [1, 2]), tf.SparseTensor([[1, 2]], [1.0], [2, 3])
     assert tf.sparse.to_dense(one_of(tf.constant(True), a, b)).shape == (1, 2)
     assert tf.sparse.to_dense(one_of(tf.constant(False), a, b)).shape == (2, 3)
+
+
+@pytest.mark.parametrize("spec, fed", [
+    (tf.RaggedTensorSpec([None, None], tf.float32, ragged_rank=1), ([1.0, 2.0, 3.0], [0, 1, 3])),
+    (tf.SparseTensorSpec([None, 4], tf.float32), ([[0, 1]], [5.0], [2, 4])),
+])
+def test_signatures_take_the_tensors_of_an_argument_by_names(tmp_path, spec, fed):
+    module = tf.Module()
+    module.f = tf.function(lambda x, w: x, input_signature=[spec, tf.TensorSpec([], tf.float32)])
+    concrete = module.f.get_concrete_function()
+    names = ["x", "x_1", "x_2"][:len(fed)]
+    assert [t.name for t in concrete.inputs] == [*names, "w"]
+    tf.saved_model.save(module, tmp_path / "m", {"serve": concrete})
+    served = tf.saved_model.load(tmp_path / "m").signatures["serve"]
+    args, kwargs = served.structured_input_signature
+    parts = tf.nest.flatten(spec, expand_composites=True)
+    assert args == () and {n: (s.name, s.dtype) for n, s in kwargs.items()} == {
+        **{n: (n, s.dtype) for n, s in zip(names, parts, strict=True)}, "w": ("w", tf.float32)}
+    assert {n: type(s) for n, s in served.structured_outputs.items()} == {"output_0": type(spec)}
+    out = served(w=tf.constant(0.0), **{n: tf.constant(v, s.dtype) for n, v, s in zip(names, fed, parts, strict=True)})
+    for actual, expected in zip(tf.nest.flatten(out["output_0"], expand_composites=True), fed, strict=True):
+        np.testing.assert_array_equal(actual, expected)

@@ -11,6 +11,7 @@ from twofold.ir.errors import OpError, describe
 from twofold.ir.spec import TensorSpec
 from twofold.tracer.concrete import AnyRank, ConcreteFunction
 from twofold.tracer.function import Function
+from twofold.tracer.signature import numbered
 from twofold.tracer.trace import current, differentiated
 
 __all__ = ["DEFAULT", "Signature", "SignatureFunction", "Signatures", "chosen", "by_name", "declared_traces",
@@ -48,26 +49,20 @@ class Signature:
 
 def _input_names(traced: Any) -> list[str]:
     """A name for each tensor that arguments hold: its spec's, or the parameter's, with a number where it is taken."""
-    names: list[str] = []
-    for name, template in _inputs(traced.arguments):
-        base = template.name if isinstance(template, TensorSpec) and template.name else name
-        wanted, number = base, 1
-        while wanted in names:
-            wanted, number = f"{base}_{number}", number + 1
-        names.append(wanted)
-    return names
+    return numbered([template.name or name for name, template in _inputs(traced.arguments, composites=False)])
 
 
-def _inputs(arguments: Sequence[tuple[str, Any, Any]]) -> list[tuple[str, Any]]:
-    """The tensors that arguments hold, each with the name of its parameter; composite values as a whole."""
+def _inputs(arguments: Sequence[tuple[str, Any, Any]], composites: bool) -> list[tuple[str, Any]]:
+    """The tensors that arguments hold, each with the name of its parameter; composite values as a whole, or not."""
     return [(name, leaf) for name, _, template in arguments
-            for leaf in nest.flatten(template, expand_composites=False) if _has_tensors(leaf)]
+            for leaf in nest.flatten(template, expand_composites=not composites) if _has_tensors(leaf)]
 
 
 def inputs_by_name(arguments: Sequence[tuple[str, Any, Any]], names: Sequence[str]) -> dict[str, Any] | None:
-    """What a signature takes under its names: tensors, or whole arguments, which files of earlier versions name; None
-    where the names are not one for each."""
-    for templates in ([leaf for _, leaf in _inputs(arguments)], [t for _, _, t in arguments if _has_tensors(t)]):
+    """What a signature takes under its names: tensors, or whole composite values or arguments, which files of earlier
+    versions name; None where the names are not one for each."""
+    tensors, values = ([leaf for _, leaf in _inputs(arguments, composites)] for composites in (False, True))
+    for templates in (tensors, values, [t for _, _, t in arguments if _has_tensors(t)]):
         if len(set(names)) == len(names) == len(templates):
             return dict(zip(names, templates, strict=True))
     return None
@@ -80,12 +75,12 @@ def _has_tensors(template: Any) -> bool:
 
 def by_name(result: Any) -> dict[Any, Any]:
     """A result as a dict: itself, the fields of a namedtuple, or `output_0` and so on."""
+    if nest.is_composite(result):
+        return {"output_0": result}
     if isinstance(result, Mapping):
         return dict(result)
     if hasattr(result, "_asdict"):
         return dict(result._asdict())
-    if nest.is_composite(result):
-        return {f"output_{n}": part for n, part in enumerate(nest.flatten(result))}
     if nest.is_nested(result) and not isinstance(result, (list, tuple)):
         return dict(zip(nest._fields(result), nest.children(result), strict=True))
     parts = result if isinstance(result, (list, tuple)) else [result]
