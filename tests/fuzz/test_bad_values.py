@@ -103,7 +103,7 @@ def run_child(source: str, folder: Path) -> subprocess.CompletedProcess[str]:
     code = ("from fuzz import bad_values\nfrom fuzz.bad_targets import Target\n" + source +
             "report = bad_values.Report()\n"
             "bad_values.calls = lambda t: [bad_values.Call(ends, [1], {}, 'ends(1)')]\n"
-            "plan = bad_values.Plan(seconds=1)\n"
+            "plan = bad_values.Plan(seconds=0.3)\n"
             "bad_values.run_slice(Target('tf.ends', ends), plan, 0, 0, report, ['tf.ends/0/eager/0=7'])\n"
             "print(report)\n")
     path = os.pathsep.join(filter(None, [str(FUZZER.parents[1]), os.environ.get("PYTHONPATH")]))

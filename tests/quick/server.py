@@ -21,6 +21,7 @@ from typing import Any
 USUAL = ("keras", "keras.callbacks", "keras.losses", "keras.metrics", "keras.optimizers", "keras.sequential",
          "keras.distribution", "data", "distribute", "tracer.function", "tracer.running", "tracer.backward",
          "runtime.compiled", "runtime.program", "eager.executing", "ir.passes")
+COMPILER = {"llvmlite", "numba", "malt", "twofold.codegen.program"}
 # What is looked up whenever it counts; all else may be decided while the package is imported.
 LATE = {"TWOFOLD_CACHE_DIR", "TWOFOLD_NUM_THREADS", "TWOFOLD_TIERS", "TWOFOLD_CLUSTER_TIMEOUT", "TWOFOLD_KERNELS"}
 FILTERS = len(warnings.filters)  # before the package is imported
@@ -176,8 +177,10 @@ if __name__ == "__main__":
     import twofold  # noqa: F401 - what is served
     for part in USUAL:
         importlib.import_module(f"twofold.{part}")
+    if COMPILER & set(sys.modules) and len(sys.argv) == 2:  # it made what is kept for all later imports
+        os.execv(sys.executable, [sys.executable, *sys.argv, "again"])
+    assert "numpy.random" not in sys.modules  # its generator would go on alike in all
     gc.collect()
-    assert not {"llvmlite", "numba", "malt", "twofold.codegen.program", "numpy.random"} & set(sys.modules)
     gc.freeze()  # to be shared as long as nobody looks at it
     asked = serve(sys.argv[1])
     become(asked)
