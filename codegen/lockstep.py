@@ -9,7 +9,9 @@ with a kernel or a plan where another backend's result differs.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -132,44 +134,39 @@ class _Frame:
 
     def block(self, block: list[Statement], mask: np.ndarray) -> None:
         """Runs the statements of a block for the iterations in `mask`, as long as they do not leave the loop."""
+        operations, values = self.operations, self.values
         for statement in block:
+            if type(statement) is Instr and (known := operations.get(statement.out.id)) is not None:  # most there are
+                apply, operands = known
+                values[statement.out.id] = apply(*[values[i] for i in operands])
+                continue
             breaks = self.breaks
-            self.statement(statement, mask)
+            _RUNS[type(statement)](self, statement, mask)
             if self.breaks != breaks and self.left:
                 mask = mask & ~self.left[-1]
                 if not np.count_nonzero(mask):
                     break
 
-    def statement(self, statement: Statement, mask: np.ndarray) -> None:
-        """Runs one statement."""
-        match statement:
-            case Instr(out=out, op=op):
-                self.values[out.id] = self.of_team(statement, mask) if op in TEAM_OPS else self.instruction(statement)
-            case Get(out=out, var=var):
-                self.values[out.id] = self.variables[var]
-            case Set():
-                self.set(statement, mask)
-            case Load(out=out):
-                self.values[out.id] = self.load(statement, mask).astype(out.dtype.np, copy=False)
-            case Store():
-                self.store(statement, mask)
-            case If():
-                self.branch(statement, mask)
-            case For():
-                self.loop(statement, mask)
-            case IntegerArgument(out=out, index=index):
-                self.values[out.id] = self.space.load(np.atleast_1d(self.args + 8 * index), out.dtype)
-            case At(out=out, ptr=ptr, index=index):
-                self.values[out.id] = self.address(ptr, index)
-            case Prefetch():
-                pass
-            case Barrier():
-                self.barrier(mask)
-            case Break(cond=cond):
-                self.left[-1] = self.left[-1] | (mask & self.every(cond))
-                self.breaks += 1
-            case _:
-                self.report(statement, mask)
+    def argument(self, statement: IntegerArgument, mask: np.ndarray) -> None:
+        """Reads an integer of the args array."""
+        self.values[statement.out.id] = self.space.load(np.atleast_1d(self.args + 8 * statement.index),
+                                                        statement.out.dtype)
+
+    def get(self, statement: Get, mask: np.ndarray) -> None:
+        """Reads a variable."""
+        self.values[statement.out.id] = self.variables[statement.var]
+
+    def at(self, statement: At, mask: np.ndarray) -> None:
+        """Takes the address of an element."""
+        self.values[statement.out.id] = self.address(statement.ptr, statement.index)
+
+    def leave(self, statement: Break, mask: np.ndarray) -> None:
+        """Ends the loop around for the iterations whose condition holds."""
+        self.left[-1] = self.left[-1] | (mask & self.every(statement.cond))
+        self.breaks += 1
+
+    def prefetch(self, statement: Prefetch, mask: np.ndarray) -> None:
+        """Does nothing: values do not depend on it."""
 
     def set(self, statement: Set, mask: np.ndarray) -> None:
         """Gives a variable a value, for the iterations in `mask`."""
@@ -187,27 +184,33 @@ class _Frame:
                 if np.count_nonzero(inside):
                     self.block(body, inside)
 
-    def report(self, statement: Statement, mask: np.ndarray) -> None:
-        """Runs a statement about memory of its own, the status of this kernel, or another function."""
-        match statement:
-            case Room(out=out, dtype=dtype, count=count, body=body):
-                pieces = len(self.space.pieces)
-                self.values[out.id] = self.space.allocate(self.total, int(self.every(count)[mask].max()), dtype)
-                self.block(body, mask)
-                self.space.release(pieces)
-            case Check(cond=cond, code=code):
-                self.failed[code] = self.failed.get(code, False) | (mask & ~self.every(cond))
-            case Fail(status=status):
-                self.status = np.where(mask & (self.status == 0), self.every(status), self.status)
-            case Call(out=out, kernel=kernel, start=start, stop=stop, args=args):
-                called = self.space.kernels[int(self.every(kernel.word)[0])] if isinstance(kernel, Callee) else kernel
-                at = np.broadcast_to(self.base(args), (self.total,))
-                self.values[out.id] = _called(self.space, called, self.every(start), self.every(stop), at, mask)
-            case Invoke(function=function, args=args):
-                params = {p.id: self.values[a.id] for (_, p), a in zip(function.params, args, strict=True)}
-                _Frame(self.space, function, params, self.total).run(mask)
-            case Spread():
-                self.spread(statement, mask)
+    def room(self, room: Room, mask: np.ndarray) -> None:
+        """Runs a block that has memory of its own."""
+        pieces = len(self.space.pieces)
+        count = int(self.every(room.count)[mask].max())
+        self.values[room.out.id] = self.space.allocate(self.total, count, room.dtype)
+        self.block(room.body, mask)
+        self.space.release(pieces)
+
+    def check(self, check: Check, mask: np.ndarray) -> None:
+        """Notes which iterations fail a check."""
+        self.failed[check.code] = self.failed.get(check.code, False) | (mask & ~self.every(check.cond))
+
+    def fail(self, fail: Fail, mask: np.ndarray) -> None:
+        """Gives iterations a status, unless they have one."""
+        self.status = np.where(mask & (self.status == 0), self.every(fail.status), self.status)
+
+    def call(self, call: Call, mask: np.ndarray) -> None:
+        """Runs another kernel."""
+        kernel = call.kernel
+        called = self.space.kernels[int(self.every(kernel.word)[0])] if isinstance(kernel, Callee) else kernel
+        at = np.broadcast_to(self.base(call.args), (self.total,))
+        self.values[call.out.id] = _called(self.space, called, self.every(call.start), self.every(call.stop), at, mask)
+
+    def invoke(self, invoke: Invoke, mask: np.ndarray) -> None:
+        """Runs a function."""
+        params = {p.id: self.values[a.id] for (_, p), a in zip(invoke.function.params, invoke.args, strict=True)}
+        _Frame(self.space, invoke.function, params, self.total).run(mask)
 
     def spread(self, spread: Spread, mask: np.ndarray) -> None:
         """Runs a kernel that the threads of each block share."""
@@ -234,13 +237,13 @@ class _Frame:
             raise ValueError(f"{self.of.name}: spread: threads of a block have different arguments")
         return int(own[0])
 
-    def instruction(self, instr: Instr) -> np.ndarray:
-        """The value of an instruction."""
-        known = self.operations.get(instr.out.id)
-        if known is None:
-            known = self.operations[instr.out.id] = self.operation(instr)
-        apply, operands = known
-        return apply(*[self.values[i] for i in operands])
+    def instruction(self, instr: Instr, mask: np.ndarray) -> None:
+        """Runs an instruction: of teams, or one that `block` knows from then on."""
+        if instr.op in TEAM_OPS:
+            self.values[instr.out.id] = self.of_team(instr, mask)
+            return
+        apply, operands = self.operations[instr.out.id] = self.operation(instr)
+        self.values[instr.out.id] = apply(*[self.values[i] for i in operands])
 
     def operation(self, instr: Instr) -> tuple[Callable[..., np.ndarray], list[int]]:
         """What an instruction does, and to which values."""
@@ -258,7 +261,7 @@ class _Frame:
         if instr.op == "splat":
             return _filled(at[0][:, None], (self.total, lanes))
         if instr.op == "first":
-            return np.arange(lanes) < at[0][:, None]
+            return _numbers(lanes) < at[0][:, None]
         if instr.op in ("add_pairs", "add_quads"):
             return getattr(reference, instr.op)(*at)
         if instr.op == "extract":
@@ -290,7 +293,7 @@ class _Frame:
             raise ValueError(f"{self.of.name}: {what}: some threads of a team are elsewhere")
         return there[:, 0]
 
-    def barrier(self, mask: np.ndarray) -> None:
+    def barrier(self, statement: Barrier, mask: np.ndarray) -> None:
         """Has the threads of blocks wait for one another."""
         assert isinstance(self.of, Kernel)
         teams = self.together("barrier", mask, self.of.team)
@@ -342,7 +345,7 @@ class _Frame:
         if access.aligned and (addresses[mask] % (lanes * access.ptr.dtype.np.itemsize)).any():
             raise ValueError(f"{self.of.name}: {access.ptr.name or 'memory'} is not aligned as an access says")
         if lanes:
-            addresses = addresses[:, None] + np.arange(lanes) * access.ptr.dtype.np.itemsize
+            addresses = addresses[:, None] + _numbers(lanes, access.ptr.dtype.np.itemsize)
             if access.mask is not None:
                 touched = self.every(access.mask) & mask[:, None]
             elif touched is not None:
@@ -358,18 +361,18 @@ class _Frame:
         index = self.every(access.index)[mask]
         return IndexError(f"{access.ptr.name or 'memory'}[{index.min()}..{index.max()}] lies outside of memory")
 
-    def load(self, load: Load, mask: np.ndarray) -> np.ndarray:
-        """The elements that are read; zeros for all others."""
+    def load(self, load: Load, mask: np.ndarray) -> None:
+        """Reads elements; what is not read is zero."""
         addresses, touched = self.accessed(load, load.out, mask)
         try:
             loaded = self.space.load(addresses, load.ptr.dtype)
         except IndexError:
             raise self.outside(load, mask) from None
-        if touched is None:
-            return loaded
-        elements = np.zeros(touched.shape, load.ptr.dtype.np)
-        elements[touched] = loaded
-        return elements
+        if touched is not None:
+            elements = np.zeros(touched.shape, load.ptr.dtype.np)
+            elements[touched] = loaded
+            loaded = elements
+        self.values[load.out.id] = loaded.astype(load.out.dtype.np, copy=False)
 
     def store(self, store: Store, mask: np.ndarray) -> None:
         """Writes the elements."""
@@ -379,6 +382,21 @@ class _Frame:
             self.space.store(addresses, values if touched is None else values[touched], store.ptr.dtype)
         except IndexError:
             raise self.outside(store, mask) from None
+
+
+# By the class of a statement.
+_RUNS: dict[type, Callable[[_Frame, Any, np.ndarray], None]] = {
+    Instr: _Frame.instruction, Get: _Frame.get, Set: _Frame.set, Load: _Frame.load, Store: _Frame.store,
+    If: _Frame.branch, For: _Frame.loop, IntegerArgument: _Frame.argument, At: _Frame.at, Prefetch: _Frame.prefetch,
+    Barrier: _Frame.barrier, Break: _Frame.leave, Room: _Frame.room, Check: _Frame.check, Fail: _Frame.fail,
+    Call: _Frame.call, Invoke: _Frame.invoke, Spread: _Frame.spread,
+}
+
+
+@functools.cache
+def _numbers(count: int, step: int = 1) -> np.ndarray:
+    """0, step, 2 * step ..., `count` of them."""
+    return np.arange(count) * step
 
 
 def _chosen(cond: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:

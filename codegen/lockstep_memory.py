@@ -90,7 +90,7 @@ class AddressSpace:
         """For each piece that addresses lie in: which do, its elements, and their numbers."""
         if not addresses.size:
             return []
-        part = self._elements((int(addresses.flat[0]) + _HALF) >> _APART, addresses, dtype)
+        part = self._elements((addresses.item(0) + _HALF) >> _APART, addresses, dtype)
         if part is not None:
             return [(..., *part)]
         parts: list[tuple[np.ndarray | EllipsisType, np.ndarray, np.ndarray]] = []
@@ -109,13 +109,16 @@ class AddressSpace:
         if not 0 < number <= len(self.pieces):
             return None
         base, size = number << _APART, dtype.np.itemsize  # which is a power of two
-        first = (int(addresses.flat[0]) - base) % size
+        first = (addresses.item(0) - base) % size
         at = addresses - (base + first)
-        if int(np.bitwise_or.reduce(at, None)) & (_BELOW | size - 1):
+        bits = int(np.bitwise_or.reduce(at, None))  # no number is larger
+        if bits & (_BELOW | size - 1):
             return None
         piece = self.pieces[number - 1][first:]
-        elements, places = piece[:len(piece) // size * size].view(dtype.np), at >> size.bit_length() - 1
-        return (elements, places) if np.maximum.reduce(places, None) < len(elements) else None
+        elements = piece[:len(piece) // size * size].view(dtype.np)
+        if bits >= len(elements) * size and np.maximum.reduce(at, None) >= len(elements) * size:
+            return None
+        return elements, at >> size.bit_length() - 1
 
 
 def _rounded(values: np.ndarray, dtype: DType) -> np.ndarray:

@@ -154,6 +154,9 @@ def _complex(args: tuple[np.ndarray, ...], out: np.dtype) -> np.ndarray:
 
 
 # -- fused multiply-add -------------------------------------------------------------------------------
+_LEAST_NORMAL = np.finfo(np.float32).smallest_normal
+
+
 def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """a + b and its rounding error, exactly (Knuth)."""
     total = a + b
@@ -192,7 +195,9 @@ def _fma(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     # Rounding twice goes wrong only where the first result is in the middle between two numbers of float32: where the
     # bits that the second takes away are 1000...; subnormal numbers lose more bits, and are looked at as a whole.
     middle = (total.view(np.int64) & 0x1FFFFFFF) == 0x10000000
-    middle |= (np.abs(total) < np.finfo(np.float32).smallest_normal) & (total != 0)
+    small = np.abs(total) < _LEAST_NORMAL
+    if np.count_nonzero(small):
+        middle |= small & (total != 0)
     if np.count_nonzero(middle):
         total = _odd_sum(product, other)
     return total.astype(np.float32)
@@ -201,7 +206,7 @@ def _fma(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
 def add_pairs(x: np.ndarray, y: np.ndarray, total: np.ndarray) -> np.ndarray:
     """`add_pairs` of the loop IR (`codegen/statements.py`), of float32 arrays."""
     def flushed(v: np.ndarray) -> np.ndarray:
-        return np.where(np.abs(v) < np.finfo(np.float32).smallest_normal, np.copysign(np.float32(0), v), v)
+        return np.where(np.abs(v) < _LEAST_NORMAL, np.copysign(np.float32(0), v), v)
 
     def halves(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         bits = np.ascontiguousarray(v).view(np.uint32)
