@@ -17,7 +17,7 @@ import sys
 import typing
 from collections.abc import Callable
 
-from twofold._front.api import public
+from twofold._front.api import listed, public
 from twofold._front.namespace import publish
 from twofold._raw import (
     arrays,
@@ -524,7 +524,7 @@ class _Row:
         positional: list[typing.Any] = []
         for argument in self.call.args:
             if isinstance(argument, ast.Starred):
-                positional += _value(argument.value, values)
+                positional += listed(_value(argument.value, values), _name(argument))
             else:
                 positional.append(_value(argument, values))
         result = self.target(*positional, **{str(k.arg): _value(k.value, values) for k in self.call.keywords})

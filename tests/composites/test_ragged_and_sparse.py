@@ -296,3 +296,42 @@ def test_signatures_take_the_tensors_of_an_argument_by_names(tmp_path, spec, fed
     out = served(w=tf.constant(0.0), **{n: tf.constant(v, s.dtype) for n, v, s in zip(names, fed, parts, strict=True)})
     for actual, expected in zip(tf.nest.flatten(out["output_0"], expand_composites=True), fed, strict=True):
         np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_dense_shapes_of_tensors(compiled):
+    """A sequence with a tensor in it is a tensor, in which -1 is the bounding size; there may be fewer or more rows."""
+    def dense(k, m):
+        rt = tf.ragged.constant([[1, 2, 3], [], [4, 5]])
+        return (rt.to_tensor(shape=[k, 2]), rt.to_tensor(shape=tf.stack([k, m])), rt.to_tensor(shape=[k, m]),
+                rt.to_tensor(shape=tf.constant([2, 2])))
+    run = tf.function(dense, fallback=False) if compiled else dense
+    two = [t.numpy().tolist() for t in run(tf.constant(2), tf.constant(-1))]
+    assert two == [[[1, 2], [0, 0]], [[1, 2, 3], [0, 0, 0]], [[1, 2, 3], [0, 0, 0]], [[1, 2], [0, 0]]]
+    four = [t.numpy().tolist() for t in run(tf.constant(4), tf.constant(1))]
+    assert four == [[[1, 2], [0, 0], [4, 5], [0, 0]], [[1], [0], [4], [0]], [[1], [0], [4], [0]], [[1, 2], [0, 0]]]
+    with pytest.raises(ValueError, match=r"to_tensor: A shape of 1 sizes must have rank 2"):
+        ragged().to_tensor(shape=tf.constant([2]))
+
+
+def test_axes_of_sparse_tensors_that_are_out_of_range():
+    st = tf.SparseTensor([[0, 1], [2, 3]], [1.0, 2.0], [3, 4])
+    for call in (lambda k: tf.sparse.split(st, 2, k)[0].values, lambda k: tf.sparse.concat(k, [st, st]).values,
+                 lambda k: tf.sparse.reduce_sum(st, k), lambda k: tf.sparse.transpose(st, [0, k]).values):
+        for axis in (2, -3):
+            with pytest.raises(ValueError, match="out of bounds|permutation"):
+                call(axis)
+            with pytest.raises(ValueError, match="out of range"):
+                tf.function(call, fallback=False)(tf.constant(axis))
+    with pytest.raises(ValueError, match="one part at least"):
+        tf.sparse.split(st, 0, 0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="larger than the size"):
+        tf.sparse.split(st, 5, 1)
+
+
+def test_operators_of_ragged_tensors_say_what_they_are():
+    rt = tf.ragged.constant([[1, 2], [3]])
+    for call in (lambda y: rt - y, lambda y: y - rt, lambda y: rt / y, lambda y: rt < y, lambda y: rt & y,
+                 lambda y: rt == y):
+        with pytest.raises(ValueError, match="^(subtract|truediv|less|logical_and|equal): "):
+            call([5, 6, 7])

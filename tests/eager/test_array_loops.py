@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import twofold as tf
@@ -92,3 +94,25 @@ def test_folds_are_differentiable() -> None:
         tape.watch(x)
         y = tf.foldl(lambda a, e: a * e, x)
     assert tape.gradient(y, x).numpy().tolist() == [12.0, 8.0, 6.0]
+
+
+@pytest.mark.parametrize("mapped", [tf.map_fn, tf.vectorized_map])
+@pytest.mark.parametrize("fn, elems", [
+    (tf.reduce_sum, tf.zeros([0, 2])), (lambda row: (row * 2.0, tf.argmax(row)), tf.zeros([0, 3])),
+    (lambda rows: {"y": rows[0] @ rows[1]}, (tf.zeros([0, 3, 4]), tf.zeros([0, 4, 5])))], ids=["one", "two", "dict"])
+def test_maps_of_nothing_give_what_slices_would(mapped: Any, fn: Any, elems: Any) -> None:
+    """Op by op, compiled, and as of one slice."""
+    def kinds(result: Any) -> Any:
+        return tf.nest.map_structure(lambda t: (t.dtype, tuple(t.shape[1:]), len(t)), result)
+    one = tf.nest.map_structure(lambda t: tf.zeros([1, *t.shape[1:]]), elems)
+    expected = tf.nest.map_structure(lambda t: (t.dtype, tuple(t.shape[1:]), 0), mapped(fn, one))
+    assert kinds(mapped(fn, elems)) == kinds(tf.function(lambda: mapped(fn, elems))()) == expected
+
+
+def test_a_function_that_no_trace_can_run_maps_nothing() -> None:
+    assert tf.map_fn(lambda row: tf.constant(row.numpy() * 2.0), tf.zeros([0, 2])).shape == (0, 2)
+
+
+def test_nothing_is_not_repeated() -> None:
+    pair = tf.zeros([0, 2]), tf.zeros([1, 2])
+    assert tf.vectorized_map(lambda rows: rows[0] + rows[1], pair).shape == (0, 2)

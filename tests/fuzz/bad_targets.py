@@ -12,7 +12,7 @@ import doctest
 import enum
 import inspect
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from types import ModuleType
@@ -20,18 +20,16 @@ from typing import Any
 
 import numpy as np
 from fuzz import bad_table
+from names import raw_cases
 
 import twofold as tf
+from twofold.keras import _older_backend
 
 __all__ = ["Target", "Call", "targets", "calls"]
 
-# Imported when first asked for: the modules and names that stand in no `__all__` of `tf`.
-_LAZY = {
-    "tf": ("audio", "compat", "data", "export", "image", "io", "keras", "lookup", "losses", "profiler", "quantization",
-           "saved_model", "sets", "strings", "summary", "train", "initializers", "metrics", "optimizers"),
-    "tf.compat.v1": ("app", "data", "flags", "gfile", "image", "logging", "metrics", "nn", "random", "summary"),
-    "tf.contrib.eager": ("metrics",),
-}
+# Modules that stand in no `__all__` and in no list of what is imported when it is first asked for.
+_BESIDE = {"tf.data": ("experimental",), "tf.contrib.eager": ("metrics",), "tf.experimental": ("numpy", "dtensor"),
+           "tf.distribute": ("experimental", "cluster_resolver")}
 # What loads from the network, deletes, ends the process, or changes how the whole process reports errors.
 _LEFT_OUT = ("tf.keras.datasets.", "tf.keras.utils.get_file", "tf.io.gfile.rmtree", "tf.compat.v1.app.run",
              "tf.compat.v1.flags.run", "tf.test.main", "tf.compat.v1.test.main", "tf.keras.callbacks.RemoteMonitor")
@@ -77,11 +75,17 @@ def modules() -> dict[str, ModuleType]:
         if any(module is known for known in result.values()):
             continue
         result[path] = module
-        for name in sorted({*getattr(module, "__all__", ()), *_LAZY.get(path, ())}):
+        for name in sorted({*getattr(module, "__all__", ()), *_on_first_use(path, module)}):
             value = getattr(module, name, None)
             if isinstance(value, ModuleType) and value.__name__.startswith("twofold") and not callable(value):
                 queue.append((f"{path}.{name}", value))
     return result
+
+
+def _on_first_use(path: str, module: ModuleType) -> Iterable[str]:
+    """The modules below one that are imported when they are first asked for."""
+    listed = vars(module).get("_ON_FIRST_USE" if module is tf else "_MODULES", ())
+    return {*_BESIDE.get(path, ()), *(listed if path in ("tf", "tf.compat.v1") else ())}
 
 
 def targets() -> dict[str, Target]:
@@ -89,7 +93,8 @@ def targets() -> dict[str, Target]:
     result: dict[str, Target] = {}
     seen: set[int] = set()
     for path, module in sorted(modules().items(), key=lambda item: (item[0].count("."), item[0])):
-        for name in sorted(getattr(module, "__all__", ())):
+        older = _older_backend.OLDER if path == "tf.keras.backend" else ()
+        for name in sorted({*getattr(module, "__all__", ()), *older}):
             value = getattr(module, name, None)
             full = f"{path}.{name}"
             if not callable(value) or id(value) in seen or full.startswith(_LEFT_OUT):
@@ -130,10 +135,19 @@ def _owner(cls: type, name: str) -> type:
 def calls(target: Target) -> list[Call]:
     """Calls of `target` that work, as far as they can be had: those of its docstrings, else one that was tried."""
     documented = list(_documented(target))
-    result = [c for c in documented if c.text] or list(_tried(target, [c.fn for c in documented]))
+    result = [c for c in documented if c.text] or _raw(target) or list(_tried(target, [c.fn for c in documented]))
     for call in result:
         call.parameters = _parameters(call)
     return result[:4]
+
+
+def _raw(target: Target) -> list[Call]:
+    """The calls of a raw op by which its results are compared with TensorFlow's."""
+    module, _, op = target.name.rpartition(".")
+    if module != "tf.raw_ops":
+        return []
+    return [Call(target.value, [], dict(kwargs), name) for name, kwargs in raw_cases.cases(tf).items()
+            if name.partition(" ")[0] == op]
 
 
 def _parameters(call: Call) -> list[str]:

@@ -16,7 +16,7 @@ A case is a call that works (`bad_targets.py`) with one or two arguments replace
 
 Told as well, and no failure: `net`, where only the last net under all public functions made an error of the library's
 out of what was raised inside; `modes`, where one mode gives a result and the other an error; and `endless`, where a
-loop that is the user's to end, by a condition or with the data, goes on, and Ctrl-C ends it.
+loop that is the user's to end, by a condition or with the data, goes on, or a queue waits, and Ctrl-C ends it.
 """
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ _TOLD = ("net", "modes", "endless")
 _COPIED = 1 << 26  # bytes of one variable
 # Where the user says how long they go on, by a condition or by an iterable of data.
 _LOOPS = re.compile(r"\b(while_loop|fori_loop|adapt|fit_on_texts|texts_to_\w+|sequences_to_texts\w*)$")
+# Where a call waits for what another thread of the user's does; processor time tells nothing of that.
+_WAITS = re.compile(r"\b(en|de)queue(_many|_up_to)?$")
 _HERE = os.path.basename(__file__)
 _CALLERS = (_HERE, "bad_targets.py")  # of whose lines an error may tell; the second's are those within an example
 
@@ -281,10 +283,12 @@ class Limit:
         self.calls, self.over, self.seconds = 0, False, seconds
         signal.signal(signal.SIGPROF, self._tick)
         signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
 
-    def start(self) -> None:
-        """The time of the next case begins."""
+    def start(self, waits: bool = False) -> None:
+        """The time of the next case begins; of one that may wait, a second by the clock."""
         self.calls, self.over = 0, False
+        signal.setitimer(signal.ITIMER_REAL, waits)
         signal.setitimer(signal.ITIMER_PROF, self.seconds)
         signal.setitimer(signal.ITIMER_VIRTUAL, 1.25 * self.seconds + 1)
 
@@ -304,7 +308,8 @@ class Limit:
     def kind(self, target: Target) -> str:
         """What a case is whose time was over."""
         sys.setprofile(None)
-        return "endless" if self.calls > 2 or _LOOPS.search(target.name) else "hangs"
+        return "endless" if self.calls > 2 or _LOOPS.search(target.name) or _WAITS.search(
+            target.name) else "hangs"
 
 
 def child(target: Target, plan: Plan, start: int, count: int, only: list[str] | None, out: int) -> None:
@@ -329,11 +334,13 @@ def child(target: Target, plan: Plan, start: int, count: int, only: list[str] | 
         if example >= len(actual):
             continue
         _tell(out, ["start", case, "", "", 0])
-        limit.start()
+        limit.start(bool(_WAITS.search(target.name)))
         try:
             kind, raised, place = run_case(target, actual[example], mode, change)
         except KeyboardInterrupt as error:
             kind, raised, place = limit.kind(target), "", _place(_steps(error.__traceback__))
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         # A function of the user's, such as a branch, may be one that only tracing runs.
         if mode == "traced" and (example, change) in eager and not any(callable(bad_table.make(v)) for _, v in change):
             other = eager[example, change]

@@ -1,13 +1,15 @@
 """Integer arguments: every public function that takes one, in the forms that an integer has, wherever it may stand.
 
-`TABLE` names the functions with the calls that give them integers `{k}` and `{m}`. A program puts a call into a nest of
-branches, loops, maps and functions. `check` runs it with Python integers, NumPy's, scalar tensors and traced tensors:
-what is not an error in one form is the same in all, to the bit; what is an error in one is an error in all.
+`TABLE` and `FORWARDED` name the functions with the calls that give them integers `{k}` and `{m}`. A program puts a call
+into a nest of branches, loops, maps and functions. `check` runs it with Python integers, NumPy's, scalar tensors and
+traced tensors: what is not an error in one form is the same in all, to the bit; what is an error in one is an error in
+all.
 """
 
 from __future__ import annotations
 
 import random
+import re
 import warnings
 from typing import NamedTuple
 
@@ -17,10 +19,12 @@ import twofold as tf
 
 from .compare import same_bits
 
-__all__ = ["TABLE", "NESTS", "Entry", "draw", "source_of", "check", "difference"]
+__all__ = ["TABLE", "FORWARDED", "NESTS", "Entry", "draw", "source_of", "check", "difference"]
 
 SIZE, AXIS, ANY = (-1, 5), (-4, 3), (-7, 7)
 _PLACES = "tf.constant([[0, 2], [5, 1]])"
+_RAGGED = "tf.ragged.constant([[1, 2, 3], [], [4, 5]])"
+_SPARSE = "tf.SparseTensor([[0, 1], [2, 0], [2, 3]], [1.0, 2.0, 3.0], [3, 4])"
 _WAVE = "tf.reshape(tf.concat([x, x, x], 0), [-1])"
 
 
@@ -150,7 +154,7 @@ TABLE: list[Entry] = [
     Entry("random.uniform", "tf.shape(tf.random.uniform([{k}]))"),
     Entry("random.categorical", "tf.shape(tf.random.categorical(tf.ones([2, 3]), {k}))"),
     Entry("random.split", "tf.random.split([1, 2], {k})", (0, 4)),
-    Entry("random.fold_in", "tf.random.fold_in([1, 2], {k})", (0, 9)),
+    Entry("random.fold_in", "tf.cast(tf.random.fold_in([1, 2], {k}), tf.int32)", (0, 9)),
     Entry("nn.dropout", "tf.shape(tf.nn.dropout(tf.ones([2, {k}]), 0.5, noise_shape=[1, {k}]))", (0, 4)),
     # signals and images
     Entry("signal.frame", f"tf.signal.frame({_WAVE}, {{k}}, {{m}})", (0, 4)),
@@ -171,6 +175,102 @@ TABLE: list[Entry] = [
     Entry("pow", "tf.pow([2, 3], {k})", (0, 5)), Entry("floormod", "tf.math.floormod([7, -7], {k})", ANY),
     Entry("cast", "tf.cast({k}, tf.float32) * x", ANY, smooth=True),
     Entry("clip_by_value", "tf.clip_by_value([1, 9], {k}, {m})", ANY),
+    # ragged tensors
+    Entry("ragged.range", "tf.ragged.range([0, 1], [{k}, {m}]).to_tensor()", (-1, 5)),
+    Entry("ragged.range", "tf.ragged.range({k}, [3, 9], {m}).to_tensor()", (1, 5)),
+    Entry("ragged.segment_ids_to_row_splits", "tf.ragged.segment_ids_to_row_splits([0, 0, 2], {k})", (3, 6)),
+    Entry("ragged.stack_dynamic_partitions",
+          "tf.ragged.stack_dynamic_partitions([1, 2, 3], [0, 2, 0], {k}).to_tensor()",
+          (3, 5)),
+    Entry("RaggedTensor.to_tensor", f"{_RAGGED}.to_tensor(shape=tf.stack([{{k}}, {{m}}]))", (-1, 4)),
+    Entry("RaggedTensor.to_tensor", f"{_RAGGED}.to_tensor(shape=[{{k}}, {{m}}])", (0, 4)),
+    Entry("RaggedTensor.from_row_lengths",
+          "tf.RaggedTensor.from_row_lengths(tf.ones([{k} + {m}]), [{k}, {m}]).to_tensor()", (0, 4)),
+    Entry("RaggedTensor.from_row_splits",
+          "tf.RaggedTensor.from_row_splits(tf.range(9), [0, {k}, 9]).to_tensor()", (0, 9)),
+    Entry("RaggedTensor.from_value_rowids",
+          "tf.RaggedTensor.from_value_rowids([4, 5, 6], [0, 0, 2], nrows={k}).to_tensor()", (3, 6)),
+    Entry("RaggedTensor.from_uniform_row_length",
+          "tf.RaggedTensor.from_uniform_row_length(tf.range(12), {k}).to_tensor()", (1, 4)),
+    Entry("RaggedTensor.getitem", f"{_RAGGED}[{{k}}]", (-4, 3)),
+    Entry("RaggedTensor.getitem", f"{_RAGGED}[{{k}}:{{m}}].to_tensor()", (-4, 4)),
+    Entry("RaggedTensor.getitem", f"{_RAGGED}[:, {{k}}:{{m}}].to_tensor()", (-4, 4)),
+    Entry("gather", f"tf.gather({_RAGGED}, [{{k}}, {{m}}]).to_tensor()", (-1, 3)),
+    Entry("tile", f"tf.tile({_RAGGED}, [{{k}}, {{m}}]).to_tensor()", (0, 3)),
+    Entry("reduce_sum", f"tf.reduce_sum({_RAGGED}, axis=1)[{{k}}:]", (-3, 3)),
+    # sparse tensors
+    Entry("sparse.eye", "tf.sparse.to_dense(tf.sparse.eye({k}, {m}))", (0, 4)),
+    Entry("sparse.slice", f"tf.sparse.to_dense(tf.sparse.slice({_SPARSE}, [{{k}}, 0], [2, {{m}}]))", (0, 4)),
+    Entry("sparse.reshape", f"tf.sparse.to_dense(tf.sparse.reshape({_SPARSE}, [{{k}}, -1]))", (-1, 6)),
+    Entry("sparse.reset_shape", f"tf.sparse.to_dense(tf.sparse.reset_shape({_SPARSE}, [{{k}}, {{m}}]))", (2, 6)),
+    Entry("sparse.to_indicator",
+          "tf.sparse.to_indicator(tf.SparseTensor([[0, 0], [1, 1]], tf.constant([1, 2], tf.int64), [2, 2]), {k})",
+          (3, 6)),
+    Entry("sparse.transpose", f"tf.sparse.to_dense(tf.sparse.transpose({_SPARSE}, [{{k}}, {{m}}]))", (0, 1)),
+    Entry("sparse.reduce_sum", f"tf.sparse.reduce_sum({_SPARSE}, {{k}})", (-3, 2)),
+    Entry("sparse.reduce_max", f"tf.sparse.reduce_max({_SPARSE}, [{{k}}], keepdims=True)", (-3, 2)),
+    Entry("sparse.expand_dims", f"tf.sparse.to_dense(tf.sparse.expand_dims({_SPARSE}, {{k}}))", (-3, 2)),
+    Entry("sparse.concat", f"tf.sparse.to_dense(tf.sparse.concat({{k}}, [{_SPARSE}, {_SPARSE}]))", (-2, 1)),
+    Entry("sparse.split", f"tf.sparse.to_dense(tf.sparse.split({_SPARSE}, 2, {{k}})[1])", (-2, 1)),
+    Entry("sparse.bincount", "tf.sparse.to_dense(tf.sparse.bincount([0, 3, 1, 1], minlength={k}))", (0, 7)),
+    Entry("sparse.segment_sum", "tf.sparse.segment_sum(x, [0, 0], [0, 1], num_segments={k})", (2, 5)),
+    Entry("sparse.segment_mean", "tf.sparse.segment_mean(x, [0, 0], [0, 1], num_segments={k})", (2, 5)),
+    Entry("SparseTensor", "tf.sparse.to_dense(tf.SparseTensor([[{k}, 1], [{k}, 2]], [1.0, 2.0], [5, {m}]))", (0, 4)),
+    # strings
+    Entry("strings.substr", "tf.strings.length(tf.strings.substr('twofold', {k}, {m}))", (-8, 7)),
+    Entry("strings.reduce_join", "tf.strings.length(tf.strings.reduce_join([['a', 'b'], ['c', 'd']], {k}))", (-3, 2)),
+    Entry("strings.unsorted_segment_join",
+          "tf.strings.length(tf.strings.unsorted_segment_join(['a', 'b'], [0, 1], {k}))", (2, 5)),
+    Entry("strings.unicode_encode",
+          "tf.strings.length(tf.strings.unicode_encode([{k} + 70, {m} + 300], 'UTF-8'))", ANY),
+    # NumPy's names
+    *[Entry(f"experimental.numpy.{how}", f"tf.experimental.numpy.{how}(x, axis={{k}})", AXIS, smooth=how != "argmax")
+      for how in ("sum", "mean", "max", "cumsum", "argmax", "flip", "std", "sort", "diff", "expand_dims")],
+    Entry("experimental.numpy.squeeze", "tf.experimental.numpy.squeeze(tf.reshape(x, [1, -1, 1]), {k})", AXIS),
+    Entry("experimental.numpy.moveaxis", "tf.experimental.numpy.moveaxis(x, {k}, {m})", (-2, 1), ranks=(2, 3)),
+    Entry("experimental.numpy.reshape", "tf.experimental.numpy.reshape(x, [{k}, -1])", smooth=True),
+    Entry("experimental.numpy.roll", "tf.experimental.numpy.roll(x, {k}, 0)", ANY, smooth=True),
+    Entry("experimental.numpy.eye", "tf.experimental.numpy.eye({k}, {m})", (0, 4)),
+    Entry("experimental.numpy.tri", "tf.experimental.numpy.tri(3, 4, {k})", (-4, 4)),
+    Entry("experimental.numpy.tril", "tf.experimental.numpy.tril(x, {k})", (-4, 4), ranks=(2, 3), smooth=True),
+    Entry("experimental.numpy.full", "tf.experimental.numpy.full([{k}, {m}], 2.5)", (0, 4)),
+    Entry("experimental.numpy.arange", "tf.experimental.numpy.arange({k}, {m})", (-1, 5)),
+    Entry("experimental.numpy.swapaxes", "tf.experimental.numpy.swapaxes(x, {k}, 0)", AXIS, smooth=True),
+    Entry("experimental.numpy.take", "tf.experimental.numpy.take(x, [{k}], axis=0)", (0, 3), ranks=(1, 2), smooth=True),
+    Entry("experimental.numpy.repeat", "tf.experimental.numpy.repeat(x, {k})", (0, 4)),
+    Entry("experimental.numpy.tile", "tf.experimental.numpy.tile(x, [{k}, {m}])", (0, 3), ranks=(1, 2)),
+]
+
+# Other names of functions that stand above, which hand their integers on.
+FORWARDED: list[Entry] = [
+    *[Entry(f"compat.v1.{how}", f"tf.compat.v1.{how}(x, {{k}})", AXIS, smooth=how not in ("argmax", "argmin"))
+      for how in ("reduce_sum", "reduce_max", "reduce_logsumexp", "argmax", "argmin", "expand_dims")],
+    Entry("compat.v1.squeeze", "tf.compat.v1.squeeze(tf.reshape(x, [1, -1, 1]), [{k}])", AXIS),
+    Entry("compat.v1.random_uniform", "tf.shape(tf.compat.v1.random_uniform([{k}, 2]))", (0, 4)),
+    Entry("compat.v1.truncated_normal", "tf.shape(tf.compat.v1.truncated_normal([{k}]))", (0, 4)),
+    *[Entry(f"raw_ops.{call.partition('(')[0]}", f"tf.raw_ops.{call}", AXIS, ranks=(1, 2), smooth=True) for call in (
+        "Cumsum(x=x, axis={k})", "Sum(input=x, axis={k})", "Max(input=x, axis=[{k}])",
+        "ReverseV2(tensor=x, axis=[{k}])",
+        "ConcatV2(values=[x, x], axis={k})", "GatherV2(params=x, indices=[0], axis={k})",
+        "ExpandDims(input=x, axis={k})")],
+    *[Entry(f"raw_ops.{call.partition('(')[0]}", f"tf.raw_ops.{call}", ranks=(1,), smooth=True) for call in (
+        "Slice(input=x, begin=[{k}], size=[{m}])", "Tile(input=x, multiples=[{k}])",
+        "Reshape(tensor=x, shape=[{k}, -1])",
+        "Pad(input=x, paddings=[[{k}, {m}]])", "BroadcastTo(input=x[0], shape=[{k}])", "TopKV2(input=x, k={k})[0]",
+        "UnsortedSegmentSum(data=x, segment_ids=tf.zeros_like(x, tf.int32), num_segments={k})")],
+    *[Entry(f"raw_ops.{call.partition('(')[0]}", f"tf.raw_ops.{call}", (0, 5), ranks=(1,)) for call in (
+        "Fill(dims=[{k}, {m}], value=1)", "OneHot(indices=[0, 2], depth={k}, on_value=1, off_value=0)",
+        "LinSpace(start=0.0, stop=1.0, num={k})", "StatelessRandomUniform(shape=[{k}], seed=[1, 2])",
+        "Bincount(arr=[0, 2, 1], size={k}, weights=[1.0, 2.0, 3.0])")],
+    Entry("raw_ops.ArgMax", "tf.raw_ops.ArgMax(input=x, dimension={k})", AXIS),
+    Entry("raw_ops.Range", "tf.raw_ops.Range(start=0, limit={k}, delta={m})", ANY),
+    Entry("raw_ops.Roll", "tf.raw_ops.Roll(input=x, shift={k}, axis=0)", ANY, smooth=True),
+    Entry("raw_ops.StridedSlice", "tf.raw_ops.StridedSlice(input=x, begin=[{k}], end=[{m}], strides=[1])", ANY,
+          smooth=True),
+    Entry("raw_ops.MatrixBandPart", "tf.raw_ops.MatrixBandPart(input=x, num_lower={k}, num_upper={m})", (-1, 4),
+          ranks=(2, 3), smooth=True),
+    Entry("raw_ops.Split", "tf.raw_ops.Split(axis={k}, value=tf.ones([2, 2, 2]), num_split=2)[1]", AXIS),
+    Entry("raw_ops.Transpose", "tf.raw_ops.Transpose(x=x, perm=[{k}, {m}])", (0, 1), ranks=(2,), smooth=True),
 ]
 
 # -- nests ------------------------------------------------------------------------------------------------------------
@@ -219,7 +319,7 @@ class Case(NamedTuple):
 
 def draw(rng: random.Random, entry: Entry | None = None, nest: str | None = None) -> Case:
     """A random case, of an entry and in a nest where they are given."""
-    entry = entry or rng.choice(TABLE)
+    entry = entry or rng.choice(TABLE + FORWARDED)
     nest = nest or rng.choice(list(NESTS))
     rank = rng.choice(entry.ranks)
     low, high = entry.values
@@ -338,8 +438,9 @@ def _elsewhere(function, x, ints, want, have):
     if isinstance(want, Exception) or not isinstance(have, Exception):
         return False
     parts = [(p, n) for p in (True, False) for n in (2, 3)]
-    return any(isinstance(_outcome(function, x, (*ints, tf.constant(p), tf.constant(n)), False), Exception)
-               for p, n in parts)
+    guarded = [(k, ints[1]) for k in (1, 2)] if ints[0] <= 0 else []  # what stands under `if k > 0`
+    return any(isinstance(_outcome(function, x, (*given, tf.constant(p), tf.constant(n)), False), Exception)
+               for p, n in parts for given in (ints, *guarded))
 
 
 def _is_limit(have):
@@ -347,4 +448,4 @@ def _is_limit(have):
     if not isinstance(have, Exception):
         return False
     text = str(have)
-    return _LIMITS[0] in text and " = 1." in text or any(part in text for part in _LIMITS[1:4])
+    return _LIMITS[0] in text and bool(re.search(r" = 1[.,]", text)) or any(part in text for part in _LIMITS[1:4])

@@ -24,13 +24,17 @@ def everything() -> dict[str, Target]:
 def test_targets_are_all_that_is_public(everything: dict[str, Target]) -> None:
     for name in ("tf.pad", "tf.image.resize", "tf.keras.layers.Dense", "tf.keras.layers.Dense.__call__",
                  "tf.Variable.assign_add", "tf.data.Dataset.batch", "tf.losses.Huber", "tf.train.Checkpoint.write",
-                 "tf.compat.v1.layers.dense", "tf.strings.join", "tf.linalg.qr", "tf.signal.stft"):
+                 "tf.compat.v1.layers.dense", "tf.strings.join", "tf.linalg.qr", "tf.signal.stft",
+                 "tf.sparse.concat", "tf.RaggedTensor.to_tensor", "tf.queue.FIFOQueue", "tf.raw_ops.ResizeArea",
+                 "tf.experimental.numpy.diff", "tf.feature_column.numeric_column", "tf.compat.v1.sparse_placeholder",
+                 "tf.distribute.MirroredStrategy", "tf.keras.backend.batch_dot"):
         assert name in everything
     assert len(everything) > 2000
 
 
 @pytest.mark.parametrize("name", ["tf.pad", "tf.keras.layers.Dense", "tf.keras.layers.Dense.__call__",
-                                  "tf.Variable.assign_add", "tf.image.flip_up_down", "tf.Tensor.__getitem__"])
+                                  "tf.Variable.assign_add", "tf.image.flip_up_down", "tf.Tensor.__getitem__",
+                                  "tf.raw_ops.ResizeArea"])
 def test_calls_that_work_are_known(everything: dict[str, Target], name: str) -> None:
     for call in calls(everything[name]):
         call.fn(*call.args, **call.kwargs)
@@ -153,3 +157,21 @@ def test_a_sample_of_bad_values(tmp_path: Path) -> None:
 def test_indices_are_told_by_their_op() -> None:
     report = bad_values.run_cases([f"tf.Tensor.__getitem__/0/eager/0={value}" for value in ("'abc'", "0.5", "{}")])
     assert report.cases == 3 and not report.seen, str(report)
+
+
+# Calls of newer names, with what was wrong of them.
+TOLD = (
+    "tf.keras.backend.max/0/eager/0=object()", "tf.keras.backend.conv2d/0/eager/0=tf.zeros([0])",
+    "tf.experimental.numpy.split/0/eager/0=tf.constant(True)", "tf.experimental.numpy.swapaxes/0/eager/1=2**31",
+    "tf.RaggedTensor.__sub__/0/eager/0={'a': 1}", "tf.RaggedTensor.__truediv__/0/eager/0=[0, 5]",
+    "tf.experimental.dlpack.to_dlpack/0/eager/0=tf.constant('s')",
+    "tf.queue.PaddingFIFOQueue/0/eager/names=itertools.count()",
+    "tf.raw_ops.DepthwiseConv2dNative/0/eager/strides=range(2**40)", "tf.queue.FIFOQueue.dequeue/0/eager/name='abc'",
+    "tf.raw_ops.RaggedGather/0/eager/params_nested_splits=iter(int, 1)",
+)
+
+
+def test_newer_names_tell() -> None:
+    """An error names the function and the line; nothing that has no end is read; what waits for others can be ended."""
+    report = bad_values.run_cases(list(TOLD))
+    assert report.cases == len(TOLD) and not report.failures(), str(report)

@@ -106,3 +106,12 @@ def test_gradients_are_those_of_differences():
     wrong = [text for call in SMOOTH for text in wrong_gradients(call)]
     assert wrong == [], "\n".join(wrong)
     assert len(SMOOTH) > 120
+
+
+def test_axes_out_of_range_are_numpys_errors_and_tell():
+    with pytest.raises(np.exceptions.AxisError, match=r"^hsplit: axis 1 is out of bounds .*\n.*At "):
+        tnp.hsplit(1, 2)
+
+
+def test_differences_end_where_no_elements_are_left():
+    assert tnp.diff([[1, 2, 4]], 2**40).shape == (1, 0)

@@ -493,7 +493,7 @@ class ExtensionTypeBatchEncoder:
             for s in spec._component_specs]))
 
     def encode(self, spec: Any, value: Any, minimum_rank: int = 0) -> Any:
-        """The tensors of a value."""
+        """The tensors of a value. `minimum_rank` has no effect."""
         del minimum_rank
         return list(spec._to_components(value))
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold._front.api import public, tensor
+from twofold._front.function import function
 from twofold._front.tensors import is_tensor
 from twofold._ops.array_creation import constant_of
 from twofold._ops.array_joining import stack, unstack
@@ -20,6 +21,7 @@ from twofold.ir.spec import TensorSpec
 from twofold.tracer import array_loops
 from twofold.tracer.autograph import callee
 from twofold.tracer.following import apart
+from twofold.tracer.symbolic import SymbolicValueError
 from twofold.tracer.trace import current
 
 __all__ = ["map_fn", "vectorized_map", "scan", "foldl", "foldr"]
@@ -119,7 +121,12 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, dtype: Any = None, parallel_ite
                                       lambda value: _as_signed(value, signature))
     rows, count = _slices("map_fn", elems)
     if not count:
-        return _none("map_fn", elems, signature)
+        if signature is not None:
+            return _none("map_fn", elems, signature)
+        try:
+            return _of_no_slice(map_fn, fn, elems)
+        except SymbolicValueError:  # a function that needs values, of which there are none
+            return nest.map_structure(tensor, elems)
     return _stacked("map_fn", [_apart(_as_signed(fn(row), signature)) for row in rows])
 
 
@@ -132,11 +139,14 @@ def _as_signed(value: Any, signature: Any) -> Any:
     return nest.pack(value, [tensor(v, k) for v, k in zip(nest.flatten(value), kinds, strict=True)])
 
 
-def _none(op: str, elems: Any, signature: Any) -> Any:
-    """The result for no slices at all."""
-    if signature is None:
-        return nest.map_structure(tensor, elems)
+def _of_no_slice(mapped: Callable[..., Any], fn: Callable[[Any], Any], elems: Any) -> Any:
+    """The result for no slices at all: a trace tells what a slice would give."""
+    leaves = [tensor(e) for e in nest.flatten(elems)]
+    return function(lambda *given: mapped(fn, nest.pack(elems, list(given))), fallback=False)(*leaves)
 
+
+def _none(op: str, elems: Any, signature: Any) -> Any:
+    """The result for no slices at all, of a signature."""
     def empty(s: Any) -> Any:
         dims = s.dims if isinstance(s, TensorSpec) and s.dims is not None else ()
         if not all(isinstance(d, int) for d in dims):
@@ -164,14 +174,14 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
     [4.0, 4.0, 4.0]
     """
     _refuse(_is_tensor_of_its_own, elems)
-    leaves = [tensor(e) for e in nest.flatten(elems)]
+    leaves = _leaves("vectorized_map", elems)
+    count = next((leaf.dims[0] for leaf in leaves if leaf.dims[0] != 1), 1)
+    repeated = [_repeated(leaf, count) for leaf in leaves]
     if current() is not None:
-        leaves = _leaves("vectorized_map", elems)
-        count = next((leaf.dims[0] for leaf in leaves if leaf.dims[0] != 1), 1)
-        return array_loops.staged_map("vectorized_map", callee(fn), elems, [_repeated(leaf, count) for leaf in leaves],
-                                      _tensors)
-    size = max((leaf.dims[0] for leaf in leaves if leaf.dims), default=1)
-    rows, _ = _slices("vectorized_map", nest.pack(elems, [_repeated(leaf, size) for leaf in leaves]))
+        return array_loops.staged_map("vectorized_map", callee(fn), elems, repeated, _tensors)
+    rows, _ = _slices("vectorized_map", nest.pack(elems, repeated))
+    if not rows:
+        return _of_no_slice(vectorized_map, fn, elems)
     return _stacked("vectorized_map", [_apart(nest.map_structure(tensor, fn(row))) for row in rows])
 
 

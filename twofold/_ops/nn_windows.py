@@ -13,7 +13,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._front import iteration as engine
-from twofold._front.api import ints, one_int, public
+from twofold._front.api import ints, listed, one_int, public
 from twofold._front.hosted import hosted
 
 __all__ = ["approx_top_k", "atrous_conv2d_transpose", "conv", "conv2d_backprop_filter_v2", "conv2d_backprop_input_v2",
@@ -294,7 +294,7 @@ def depthwise_conv2d_backprop_input(input_sizes: Any, filter: Any, out_backprop:
     >>> x.numpy().ravel().tolist()
     [1.0, 2.0, 1.0]
     """
-    spatial = list(dilations)[1:3] if data_format == "NHWC" else list(dilations)[2:]
+    spatial = listed(dilations, "dilations")[1:3] if data_format == "NHWC" else listed(dilations, "dilations")[2:]
     return _pulled(lambda x: tf.nn.depthwise_conv2d(x, filter, strides, padding, data_format, spatial), input_sizes,
                    tf.convert_to_tensor(out_backprop))
 
@@ -321,7 +321,7 @@ def depthwise_conv2d_backprop_filter(input: Any, filter_sizes: Any, out_backprop
     >>> tf.nn.depthwise_conv2d_backprop_filter(x, [1, 2, 1, 1], ct, ones, "VALID").numpy().ravel().tolist()
     [1.0, 3.0]
     """
-    spatial = list(dilations)[1:3] if data_format == "NHWC" else list(dilations)[2:]
+    spatial = listed(dilations, "dilations")[1:3] if data_format == "NHWC" else listed(dilations, "dilations")[2:]
     return _pulled(lambda f: tf.nn.depthwise_conv2d(input, f, strides, padding, data_format, spatial), filter_sizes,
                    tf.convert_to_tensor(out_backprop))
 
@@ -423,8 +423,8 @@ def conv(input: Any, filter: Any, strides: Any, padding: str, explicit_paddings:
                          f"batch axis; got shape {x.shape}, {data_format!r} and batch_dims={batch_dims}.")
     call = tf.nn.conv2d if rank == 4 else tf.nn.conv3d
     ones = [1] * rank
-    return call(x, filter, list(strides), _padding(padding, explicit_paddings, rank), layout,
-                list(dilations) or ones)
+    return call(x, filter, listed(strides, "strides"), _padding(padding, explicit_paddings, rank), layout,
+                listed(dilations, "dilations") or ones)
 
 
 @public

@@ -15,7 +15,7 @@ __all__ = ["at_least", "expanded", "flipped", "moved", "parts", "rolled", "swapp
 
 def expanded(x: Any, axis: Any) -> Any:
     """A tensor with axes of size 1 put in."""
-    axes = (axis,) if isinstance(axis, int) else tuple(listed(axis, "axis"))
+    axes = (axis,) if hasattr(axis, "__index__") and not getattr(axis, "ndim", 0) else tuple(listed(axis, "axis"))
     for place in sorted(axes_of(axes, x.ndim + len(axes))):
         x = tf.expand_dims(x, place)
     return x

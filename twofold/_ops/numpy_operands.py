@@ -13,8 +13,16 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._front.api import ints
 
 __all__ = ["NUMBERS", "axes_of", "axis_of", "shape_of", "size_of", "tensor"]
+
+
+class AxisError(np.exceptions.AxisError):
+    """NumPy's error, whose text is what it was given: names of functions and lines are added to that."""
+
+    __str__ = Exception.__str__
+
 
 NUMBERS = (int, float, complex)  # bool is an int
 
@@ -45,17 +53,25 @@ def axis_of(axis: int, rank: int) -> int:
 
     Raises:
         numpy.exceptions.AxisError: there is none of that number; it is a ValueError and an IndexError.
+        ChoiceNeeded: a tensor holds it that only running can tell; handled by the tracer.
     """
-    number = operator.index(axis)
+    number = operator.index(axis) if not isinstance(axis, (tf.Tensor, tf.Variable)) else _numbers(axis, rank)[0]
     if not -rank <= number < rank:
-        raise np.exceptions.AxisError(f"axis {axis} is out of bounds for a tensor of rank {rank}.")
+        raise AxisError(f"axis {axis} is out of bounds for a tensor of rank {rank}.")
     return number % rank
+
+
+def _numbers(axis: Any, rank: int) -> tuple[int, ...]:
+    """The axes in a tensor."""
+    return ints(axis, "axis", (-rank, rank))
 
 
 def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     """Axes counted from the front: those of an integer or of several, all for None."""
     if axis is None:
         return tuple(range(rank))
+    if isinstance(axis, (tf.Tensor, tf.Variable)):
+        axis = _numbers(axis, rank)
     given: Sequence[int] = (axis,) if not isinstance(axis, (list, tuple)) else axis
     axes = tuple([axis_of(a, rank) for a in given])
     if len(set(axes)) != len(axes):

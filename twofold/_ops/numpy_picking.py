@@ -69,7 +69,8 @@ def differences(x: Any, n: int, axis: int) -> Any:
     if n < 0 or not x.ndim:
         raise ValueError(f"diff needs n >= 0 and a tensor with an axis; got n={n} and shape {x.shape}.")
     before = (slice(None),) * axis_of(axis, x.ndim)
-    for _ in range(n):
+    size = x.shape[axis]
+    for _ in range(n if size is None else min(n, size)):  # then no elements are left
         high, low = x[(*before, slice(1, None))], x[(*before, slice(None, -1))]
         x = tf.not_equal(high, low) if x.dtype.is_bool else high - low
     return x

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._front.api import shape_arg
+from twofold._front.api import listed, shape_arg
 from twofold.image._common import batched
 from twofold.image._interpolation import linear_along, nearest_along
 from twofold.ir import dtypes as dt
@@ -34,7 +34,7 @@ def pads(padding: str, explicit: Any, what: str) -> Any:
     """Padding as functions take it: the raw op has its numbers in an argument of their own, in one list."""
     if padding == "EXPLICIT":
         return [list(pair) for pair in zip(explicit[::2], explicit[1::2], strict=True)]
-    if list(explicit):
+    if listed(explicit, "explicit_paddings"):
         raise InvalidArgumentError(f"{what}: explicit_paddings are for padding 'EXPLICIT', got {padding!r}.")
     return padding
 
@@ -48,33 +48,33 @@ def conv2d(input: Any, filter: Any, strides: Any, padding: Any, explicit_padding
 def depthwise_conv2d(input: Any, filter: Any, strides: Any, padding: Any, explicit_paddings: Any, data_format: str,
                      dilations: Any) -> Any:
     """`tf.nn.depthwise_conv2d`, whose dilations are of all axes here."""
-    across = list(dilations)[1:3] if data_format == "NHWC" else list(dilations)[2:4]
-    return tf.nn.depthwise_conv2d(input, filter, list(strides), pads(padding, explicit_paddings, "DepthwiseConv2d"),
-                                  data_format, across)
+    across = listed(dilations, "dilations")[1:3] if data_format == "NHWC" else listed(dilations, "dilations")[2:4]
+    around = pads(padding, explicit_paddings, "DepthwiseConv2d")
+    return tf.nn.depthwise_conv2d(input, filter, listed(strides, "strides"), around, data_format, across)
 
 
 def conv2d_backprop_input(input_sizes: Any, filter: Any, out_backprop: Any, strides: Any, padding: Any,
                           explicit_paddings: Any, data_format: str, dilations: Any) -> Any:
     """The gradient of a convolution for its input: a transposed convolution."""
     around = pads(padding, explicit_paddings, "Conv2DBackpropInput")
-    return tf.nn.conv2d_transpose(out_backprop, filter, input_sizes, list(strides), around, data_format,
-                                  list(dilations))
+    return tf.nn.conv2d_transpose(out_backprop, filter, input_sizes, listed(strides, "strides"), around, data_format,
+                                  listed(dilations, "dilations"))
 
 
 def conv3d_backprop_input(input_sizes: Any, filter: Any, out_backprop: Any, strides: Any, padding: Any,
                           data_format: str, dilations: Any) -> Any:
     """The gradient of a convolution over three axes for its input."""
-    return tf.nn.conv3d_transpose(out_backprop, filter, input_sizes, list(strides), padding, data_format,
-                                  list(dilations))
+    return tf.nn.conv3d_transpose(out_backprop, filter, input_sizes, listed(strides, "strides"), padding, data_format,
+                                  listed(dilations, "dilations"))
 
 
 def conv2d_backprop_filter(input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any,
                            explicit_paddings: Any, data_format: str, dilations: Any) -> Any:
     """The gradient of a convolution for its filters."""
     like = tf.zeros(filter_sizes, tf.convert_to_tensor(input).dtype)
-    return conv2d_backprop_filter_v2(input, like, out_backprop, list(strides), padding,
+    return conv2d_backprop_filter_v2(input, like, out_backprop, listed(strides, "strides"), padding,
                                      explicit_paddings=explicit_paddings, data_format=data_format,
-                                     dilations=list(dilations))
+                                     dilations=listed(dilations, "dilations"))
 
 
 def bias_add_grad(out_backprop: Any, data_format: str) -> Any:

@@ -121,6 +121,7 @@ def dense_from_ragged(rt: Any, default_value: Any, shape: Any) -> Any:
         if default.shape.rank is not None and flat.shape.rank is not None and default.shape.rank > flat.shape.rank - 1:
             raise ValueError(f"default_value of shape {default.shape} does not broadcast to the inner shape "
                              f"{flat.shape[1:]}")
+    shape = _with_tensors(shape)
     size = _target_size(rt, shape)
     outer, inner = size[:ranks + 1], size[ranks + 1:]
     place, inside = _places(rt, outer)
@@ -141,12 +142,21 @@ def dense_from_ragged(rt: Any, default_value: Any, shape: Any) -> Any:
     return tf.ensure_shape(dense, _static_size(rt, shape))
 
 
+def _with_tensors(shape: Any) -> Any:
+    """A shape that is a sequence with tensors in it, as one tensor, in which -1 stands for what is not given."""
+    if isinstance(shape, (list, tuple)) and any(hasattr(n, "dtype") for n in shape):
+        return tf.stack([tf.cast(-1 if n is None else n, tf.int64) for n in shape])
+    return shape
+
+
 def _target_size(rt: Any, shape: Any) -> Any:
     bounding = rt.bounding_shape(out_type=tf.int64)
     if shape is None:
         return bounding
     if hasattr(shape, "dtype"):  # a tensor: negative sizes are the bounding ones
         given = tf.cast(shape, tf.int64)
+        if given.shape.rank == 1 and rt.shape.rank is not None and given.shape[0] not in (None, rt.shape.rank):
+            raise ValueError(f"A shape of {given.shape[0]} sizes must have rank {rt.shape.rank}")
         return tf.where(given < 0, bounding, given)
     shape = tf.TensorShape(shape)
     if shape.rank is None:
@@ -158,14 +168,23 @@ def _target_size(rt: Any, shape: Any) -> Any:
 
 def _static_size(rt: Any, shape: Any) -> Any:
     """What is known of the dense shape before it is computed."""
-    if shape is None or hasattr(shape, "dtype"):
+    if shape is None:
         return rt.shape
+    if hasattr(shape, "dtype"):
+        return _static_of_tensor(rt.shape, tf.get_static_value(shape, partial=True))
     given = tf.TensorShape(shape)
     if given.rank is None or rt.shape.rank is None:
         return rt.shape
     ragged = range(1, rt.ragged_rank + 1)
     return tf.TensorShape([g if g is not None else (None if n in ragged and s is None else s)
                            for n, (g, s) in enumerate(zip(given, rt.shape, strict=True))])
+
+
+def _static_of_tensor(shape: Any, given: Any) -> Any:
+    """What is known of a shape that a tensor changes, where it is not negative, whose known elements are given."""
+    if given is None or shape.rank is None:
+        return tf.TensorShape(None if shape.rank is None else [None] * shape.rank)
+    return tf.TensorShape([None if g is None else s if g < 0 else int(g) for g, s in zip(given, shape, strict=True)])
 
 
 def _places(rt: Any, outer: Any) -> tuple[Any, Any]:

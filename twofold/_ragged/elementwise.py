@@ -197,23 +197,29 @@ def _install() -> None:
         setattr(RaggedTensor, f"__{name}__", _equality(equality, name == "ne"))
 
 
+def _named(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    """A method whose errors say the function that the operator stands for."""
+    call.__name__ = call.__qualname__ = name
+    return told(call)
+
+
 def _operator(function: Callable[..., Any]) -> Callable[..., Any]:
-    return told(lambda self, other: function(self, other))
+    return _named(function.__name__, lambda self, other: function(self, other))
 
 
 def _reflected(function: Callable[..., Any]) -> Callable[..., Any]:
-    return told(lambda self, other: function(other, self))
+    return _named(function.__name__, lambda self, other: function(other, self))
 
 
 def _of_one(function: Callable[..., Any]) -> Callable[..., Any]:
-    return told(lambda self: function(self))
+    return _named(function.__name__, lambda self: function(self))
 
 
 def _logical(on_bool: Callable[..., Any], on_int: Callable[..., Any], reflected: bool) -> Callable[..., Any]:
     def call(self: RaggedTensor, other: Any) -> Any:
         function = on_bool if self.dtype is tf.bool else on_int
         return function(other, self) if reflected else function(self, other)
-    return told(call)
+    return _named(on_bool.__name__, call)
 
 
 def _equality(function: Callable[..., Any], otherwise: bool) -> Callable[..., Any]:
@@ -226,7 +232,7 @@ def _equality(function: Callable[..., Any], otherwise: bool) -> Callable[..., An
             if isinstance(other, (RaggedTensor, tf.Tensor, tf.Variable, np.ndarray, list, tuple)):
                 raise
             return otherwise
-    return call
+    return _named(function.__name__, call)
 
 
 _install()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import twofold as tf
+from twofold._front.api import listed
 from twofold.ir.errors import InvalidArgumentError
 
 __all__ = ["FUNCTIONS", "RawFunction", "batched", "known", "op", "pulled", "rank_of", "refuse_others"]
@@ -40,7 +41,11 @@ class RawFunction:
 
     def __call__(self, values: dict[str, Any]) -> Any:
         """The results for the values of the op's arguments."""
-        result = self._compute(**{name: value for name, value in values.items() if name != "name"})
+        given = {name: value for name, value in values.items() if name != "name"}
+        for name in self.lists & given.keys():
+            if not isinstance(given[name], (list, tuple, tf.Tensor)):
+                given[name] = listed(given[name], name)
+        result = self._compute(**given)
         return result if self.results is None else self.results(*result)
 
 

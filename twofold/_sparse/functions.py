@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 import twofold as tf
-from twofold._front.api import one_size, public
+from twofold._front.api import ints, one_int, one_size, public
 from twofold._front.demands import demand
 from twofold._front.dispatch import dispatch_for_unary_elementwise_apis, implements
 from twofold.ir import ops
@@ -52,7 +50,7 @@ def _at(places: Any, values: Any, shape: Any, static: Any = None) -> SparseTenso
 # -- conversions --------------------------------------------------------------------------------------------------
 @public
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
-    """The values of a dense tensor that are not 0 (or not the empty string).
+    """The values of a dense tensor that are not 0 (or not the empty string). `name` has no effect.
 
     >>> import twofold as tf
     >>> tf.sparse.from_dense([[0, 7], [8, 0]]).indices.numpy().tolist()
@@ -119,7 +117,7 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Any
 
 @public
 def eye(num_rows: Any, num_columns: Any = None, dtype: Any = tf.float32, name: str | None = None) -> SparseTensor:
-    """The identity matrix.
+    """The identity matrix. `name` has no effect.
 
     >>> import twofold as tf
     >>> tf.sparse.to_dense(tf.sparse.eye(2)).numpy().tolist()
@@ -135,7 +133,7 @@ def eye(num_rows: Any, num_columns: Any = None, dtype: Any = tf.float32, name: s
 # -- order and shape ----------------------------------------------------------------------------------------------
 @public
 def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """The same values with coordinates in row-major order.
+    """The same values with coordinates in row-major order. `name` has no effect.
 
     >>> import twofold as tf
     >>> tf.sparse.reorder(tf.SparseTensor([[1, 0], [0, 1]], [8, 7], [2, 2])).values.numpy().tolist()
@@ -150,7 +148,7 @@ def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 @public
 def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
-    """The same values in another shape, in which one size may be -1.
+    """The same values in another shape, in which one size may be -1. `name` has no effect.
 
     >>> import twofold as tf
     >>> tf.sparse.reshape(tf.SparseTensor([[0, 1], [1, 0]], [7, 8], [2, 2]), [-1]).indices.numpy().tolist()
@@ -196,10 +194,10 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
 
 @public
 def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
-    """A sparse tensor with a new axis of size 1; by default the last one."""
+    """A sparse tensor with a new axis of size 1; by default the last one. `name` has no effect."""
     st = sparse_of(sp_input)
     rank = st.indices.shape[1]
-    at = -1 if axis is None else int(axis)
+    at = -1 if axis is None else one_int(axis, "axis", (-rank - 1, rank + 1))
     if not -rank - 1 <= at <= rank:
         raise ValueError(f"axis={at} out of bounds: expected {-rank - 1}<=axis<{rank + 1}")
     at %= rank + 1
@@ -213,7 +211,7 @@ def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> Spa
 
 @public
 def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
-    """A sparse tensor with its axes in another order; in the opposite one by default.
+    """A sparse tensor with its axes in another order; in the opposite one by default. `name` has no effect.
 
     >>> import twofold as tf
     >>> tf.sparse.transpose(tf.SparseTensor([[0, 2]], [7], [2, 3])).indices.numpy().tolist()
@@ -221,8 +219,7 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
     """
     st = sparse_of(sp_input)
     rank = st.indices.shape[1]
-    order = list(range(rank))[::-1] if perm is None else [int(a) % rank for a in np.ravel(
-        tf.get_static_value(tf.convert_to_tensor(perm)))]
+    order = list(range(rank))[::-1] if perm is None else list(ints(perm, "perm", (0, rank)))
     if sorted(order) != list(range(rank)):
         raise ValueError(f"perm must be a permutation of the axes; got {perm!r}")
     turned = SparseTensor(tf.gather(st.indices, order, axis=1), st.values, tf.gather(st.dense_shape, order))
@@ -253,7 +250,7 @@ def concat(axis: Any, sp_inputs: Sequence[Any], expand_nonconcat_dims: bool = Fa
     if not tensors:
         raise ValueError("concat takes one sparse tensor at least")
     rank = tensors[0].indices.shape[1]
-    at = int(axis)
+    at = one_int(axis, "axis", (-rank, rank))
     if not -rank <= at < rank:
         raise ValueError(f"axis={at} out of bounds: expected {-rank}<=axis<{rank}")
     at %= rank
@@ -297,10 +294,16 @@ def split(sp_input: Any = None, num_split: Any = None, axis: Any = None, name: s
     """
     if num_split is None or axis is None:
         raise ValueError("Argument `num_split` and `axis` must be given")
-    st, count = sparse_of(sp_input), int(num_split)
+    st, count = sparse_of(sp_input), one_int(num_split, "num_split")
     rank = st.indices.shape[1]
-    at = int(axis) % rank
+    at = one_int(axis, "axis", (-rank, rank))
+    if not -rank <= at < rank:
+        raise ValueError(f"axis={at} out of bounds: expected {-rank}<=axis<{rank}")
+    at %= rank
     size = st.dense_shape[at]
+    if count < 1:
+        raise ValueError(f"num_split={count} out of bounds: there must be one part at least")
+    demand(size >= count, f"split: num_split={count} is larger than the size of the axis")
     parts, begin = [], tf.zeros([], tf.int64)
     for n in range(count):
         width = size // count + tf.cast(n < size % count, tf.int64)
@@ -313,6 +316,7 @@ def split(sp_input: Any = None, num_split: Any = None, axis: Any = None, name: s
 @public
 def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
     """The part of a sparse tensor that begins at `start` and has `size`, as far as the tensor goes.
+    `name` has no effect.
 
     >>> import twofold as tf
     >>> st = tf.SparseTensor([[0, 1], [1, 2]], [7, 8], [2, 3])
@@ -371,7 +375,7 @@ def fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) 
 
 @public
 def mask(a: Any, mask_indices: Any, name: str | None = None) -> Any:
-    """A `tf.IndexedSlices` without the slices at some indices."""
+    """A `tf.IndexedSlices` without the slices at some indices. `name` has no effect."""
     gone = tf.convert_to_tensor(mask_indices, a.indices.dtype)
     keep = tf.reduce_all(tf.not_equal(a.indices[:, None], gone[None, :]), 1)
     return tf.IndexedSlices(tf.boolean_mask(a.values, keep), tf.boolean_mask(a.indices, keep), a.dense_shape)
@@ -440,13 +444,15 @@ def _extreme(function: Callable[..., Any], x: Any, y: Any) -> Any:
 
 @public
 def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> Any:
-    """The larger values of two sparse tensors, where one of them has a value; the other one's is 0 there."""
+    """The larger values of two sparse tensors, where one of them has a value; the other one's is 0 there.
+    `name` has no effect."""
     return _extreme(tf.maximum, sp_a, sp_b)
 
 
 @public
 def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> Any:
-    """The smaller values of two sparse tensors, where one of them has a value; the other one's is 0 there."""
+    """The smaller values of two sparse tensors, where one of them has a value; the other one's is 0 there.
+    `name` has no effect."""
     return _extreme(tf.minimum, sp_a, sp_b)
 
 
@@ -480,9 +486,9 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 # -- reductions ---------------------------------------------------------------------------------------------------
 def _reduced(segment: Callable[..., Any], st: SparseTensor, axis: Any, keepdims: Any, sparse: bool, empty: Any) -> Any:
     rank = st.indices.shape[1]
-    given = range(rank) if axis is None else np.ravel(tf.get_static_value(tf.convert_to_tensor(axis)))
-    axes = sorted({int(a) % rank for a in given}) if rank else []
-    if any(not -rank <= int(a) < rank for a in given):
+    given = range(rank) if axis is None else ints(axis, "axis", (-rank, rank))
+    axes = sorted({a % rank for a in given}) if rank else []
+    if any(not -rank <= a < rank for a in given):
         raise ValueError(f"axis={axis} out of bounds: expected {-rank}<=axis<{rank}")
     kept = [n for n in range(rank) if n not in axes]
     places = linear(tf.gather(st.indices, kept, axis=1), tf.gather(st.dense_shape, kept)) if kept else tf.zeros_like(
@@ -540,7 +546,7 @@ def reduce_max(sp_input: Any, axis: Any = None, keepdims: bool | None = None, ou
 
 @public
 def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """The softmax over the last axis, of the values that are there.
+    """The softmax over the last axis, of the values that are there. `name` has no effect.
 
     >>> import twofold as tf
     >>> tf.sparse.softmax(tf.SparseTensor([[0, 0], [0, 2]], [1.0, 1.0], [1, 3])).values.numpy().tolist()
@@ -675,7 +681,8 @@ def segment_sum(data: Any, indices: Any, segment_ids: Any, num_segments: Any = N
 @public
 def segment_mean(data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, sparse_gradient: bool = False,
                  name: str | None = None) -> Any:
-    """The means of the rows of `data` at indices, by segments; see `segment_sum`."""
+    """The means of the rows of `data` at indices, by segments; see `segment_sum`.
+    `sparse_gradient` and `name` have no effect."""
     return _segments(data, indices, segment_ids, num_segments, "mean")
 
 
@@ -683,7 +690,7 @@ def segment_mean(data: Any, indices: Any, segment_ids: Any, num_segments: Any = 
 def segment_sqrt_n(data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, sparse_gradient: bool = False,
                    name: str | None = None) -> Any:
     """The sums of the rows of `data` at indices divided by the roots of their numbers, by segments; see `segment_sum`.
-    """
+    `sparse_gradient` and `name` have no effect."""
     return _segments(data, indices, segment_ids, num_segments, "sqrtn")
 
 
@@ -721,7 +728,7 @@ def bincount(values: Any, weights: Any = None, axis: Any = 0, minlength: Any = N
         amounts = None if weights is None else tf.reshape(tf.convert_to_tensor(weights), [-1])
     by_row, counted = axis in (-1, 1) and rank == 2, numbers.dtype
     numbers = tf.cast(numbers, tf.int64)
-    size = tf.reduce_max(tf.concat([numbers + 1, [tf.cast(minlength or 0, tf.int64)]], 0))
+    size = tf.reduce_max(tf.concat([numbers + 1, [0 if minlength is None else tf.cast(minlength, tf.int64)]], 0))
     if maxlength is not None:
         size = tf.minimum(size, tf.cast(maxlength, tf.int64)) if minlength is None else tf.maximum(tf.minimum(
             size, tf.cast(maxlength, tf.int64)), tf.cast(minlength, tf.int64))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import listed, public
 from twofold._front.namespace import publish
 from twofold._ops.numpy_arrays import moved
 from twofold._ops.numpy_operands import axes_of, axis_of
@@ -61,7 +61,7 @@ def _axes(x: Any, s: Sequence[int] | None, axes: Sequence[int] | None) -> list[t
     """The sizes and the axes of a transform of several."""
     if axes is None:
         axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
-    numbers = axes_of(tuple(axes), x.ndim)
+    numbers = axes_of(listed(axes, "axes"), x.ndim)
     sizes: Sequence[int | None] = s or [None] * len(numbers)
     return list(zip(sizes, numbers, strict=True))
 
@@ -254,7 +254,7 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None
 
 def _shifted(x: Any, axes: Any, half: Callable[[int], int]) -> Any:
     x = operand(x)
-    numbers = axes_of(axes if axes is None or isinstance(axes, int) else tuple(axes), x.ndim)
+    numbers = axes_of(axes if axes is None or isinstance(axes, int) else listed(axes, "axes"), x.ndim)
     for axis in numbers:
         x = tf.roll(x, half(x.shape[axis]), axis_of(axis, x.ndim))
     return x

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from typing import Any, NamedTuple
 
+from twofold._front.api import public
 from twofold._front.together import locks, making
 
 __all__ = ["Left", "Meeting", "Place", "get_replica_context", "get_strategy", "has_strategy",
@@ -199,6 +200,7 @@ _place: ContextVar[Place | None] = ContextVar("place_in_strategy", default=None)
 _outside: list[Place] = []  # outside of any scope: of the default strategy, in its one replica
 
 
+@public
 def get_strategy() -> Any:
     """The strategy that holds here: the default one, of one replica, outside of any scope.
 
@@ -209,6 +211,7 @@ def get_strategy() -> Any:
     return _here().strategy
 
 
+@public
 def has_strategy() -> bool:
     """Whether a strategy other than the default one holds here.
 
@@ -221,6 +224,7 @@ def has_strategy() -> bool:
     return place is not None and not place.strategy._is_default
 
 
+@public
 def get_replica_context() -> Any:
     """The replica that code runs for; None where it runs for all, as in a strategy's scope.
 
@@ -232,6 +236,7 @@ def get_replica_context() -> Any:
     return _here().replica
 
 
+@public
 def in_cross_replica_context() -> bool:
     """Whether code runs for all replicas at once, as in a strategy's scope.
 

@@ -16,7 +16,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._front import replica
-from twofold._front.api import staged, tensor
+from twofold._front.api import listed, public, staged, tensor
 from twofold.ir import nest, surroundings
 from twofold.runtime import devices as placement
 from twofold.tracer.function import Function
@@ -72,7 +72,7 @@ class Strategy:
             devices: those of this process's replicas.
             group: the processes.
         """
-        self._devices, self._group = tuple(devices), group
+        self._devices, self._group = tuple(listed(devices, "devices")), group
         collective.known(group)
         self._scopes: list[Any] = []
 
@@ -620,6 +620,7 @@ _default = _DefaultStrategy(["/cpu:0"])
 _outside.append(Place(_default, _default._replica(0, None)))
 
 
+@public
 def experimental_set_strategy(strategy: Strategy | None) -> None:
     """Has a strategy hold from here on, without a block.
 

@@ -52,7 +52,7 @@ class ClusterResolver(abc.ABC):
 
     def num_accelerators(self, task_type: str | None = None, task_id: int | None = None,
                          config_proto: Any = None) -> dict[str, int]:
-        """How many accelerators this process has, by kind; the arguments have no effect."""
+        """How many accelerators this process has, by kind; `task_type`, `task_id` and `config_proto` have no effect."""
         del task_type, task_id, config_proto
         count = len(tf.config.list_logical_devices("GPU"))
         return {"GPU": count} if count else {}
@@ -94,6 +94,7 @@ class SimpleClusterResolver(ClusterResolver):
 
     def num_accelerators(self, task_type: str | None = None, task_id: int | None = None,
                          config_proto: Any = None) -> dict[str, int]:
+        """What was given; `task_type`, `task_id` and `config_proto` have no effect."""
         return super().num_accelerators() if self._accelerators is None else self._accelerators
 
 

@@ -12,6 +12,7 @@ from twofold._front.namespace import publish
 from twofold.eager.tensor import Tensor, wrap
 from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
+from twofold.ir.errors import InvalidArgumentError
 
 from .._front import extension_type as _extension_type
 from .._front import mapping as _mapping  # noqa: F401  (what tf.map_fn does with rows of such values)
@@ -41,7 +42,7 @@ def _to_dlpack(tf_tensor: Any) -> Any:
     Returns:
         A capsule, for one `from_dlpack` of any library.
     Raises:
-        TypeError: it is no tensor.
+        TypeError: it is no tensor. InvalidArgumentError: DLPack has no such numbers.
 
     >>> import twofold as tf
     >>> capsule = tf.experimental.dlpack.to_dlpack(tf.constant([1.0, 2.0]))
@@ -49,7 +50,10 @@ def _to_dlpack(tf_tensor: Any) -> Any:
     value = tf_tensor._read_tensor() if isinstance(tf_tensor, Variable) else tf_tensor
     if not isinstance(value, Tensor):
         raise TypeError(f"The argument to `to_dlpack` must be a TF tensor, not {type(tf_tensor).__name__}")
-    return value.__dlpack__()
+    try:
+        return value.__dlpack__()
+    except BufferError as error:
+        raise InvalidArgumentError(f"to_dlpack: {value.dtype.name}: {error}") from error
 
 
 @public
@@ -61,7 +65,7 @@ def _from_dlpack(dlcapsule: Any) -> Tensor:
         dlcapsule: an array with the methods `__dlpack__` and `__dlpack_device__`, such as one of PyTorch or CuPy; or a
             capsule of one on the host.
     Raises:
-        ValueError: its elements are not row-major, or of no dtype of ours. TypeError: it is neither.
+        ValueError: its elements are not row-major, or of no dtype of ours or DLPack's. TypeError: it is neither.
 
     >>> import numpy as np
     >>> import twofold as tf
@@ -71,7 +75,10 @@ def _from_dlpack(dlcapsule: Any) -> Tensor:
     given = dlcapsule if hasattr(dlcapsule, "__dlpack_device__") else _Capsule(dlcapsule)
     kind, _ = given.__dlpack_device__()
     if int(kind) == 1:  # the host
-        array = np.array(np.from_dlpack(given))
+        try:
+            array = np.array(np.from_dlpack(given))
+        except BufferError as error:
+            raise InvalidArgumentError(f"from_dlpack: {error}") from error
         return wrap(array.astype(dt.from_numpy(array.dtype).np, copy=False))
     from twofold.runtime import cuda_exchange
 

@@ -371,6 +371,7 @@ def shared_embeddings(categorical_columns: Sequence[Any], dimension: int, combin
     if tf.executing_eagerly():
         raise RuntimeError("shared_embedding_columns are not supported when eager execution is enabled.")
     initializer = _table(dimension, initializer, ckpt_to_load_from, tensor_name_in_ckpt)
+    categorical_columns = listed(categorical_columns, "categorical_columns")
     ordered = sorted(categorical_columns, key=lambda column: column.name)
     kinds = [_innermost(column) for column in ordered]
     for column, kind in zip(ordered, kinds, strict=True):

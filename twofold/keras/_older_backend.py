@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import public
 
 from . import _registry
 
@@ -19,7 +20,8 @@ OLDER: dict[str, Callable[..., Any]] = {}
 
 
 def _older(function: Callable[..., Any]) -> Callable[..., Any]:
-    OLDER[function.__name__.removeprefix("_")] = function
+    function.__name__ = function.__qualname__ = function.__name__.removeprefix("_")
+    OLDER[function.__name__] = public(function)
     return function
 
 
@@ -34,7 +36,7 @@ def _axis_reduction(name: str, function: Callable[..., Any], floats: bool = Fals
             x = tf.cast(x, _floatx())
         return function(x, axis=axis, keepdims=keepdims)
     reduce.__name__, reduce.__doc__ = name, f"`tf.{function.__name__}` over `axis`."
-    OLDER[name] = reduce
+    _older(reduce)
 
 
 for _name, _function, _floats in (
@@ -48,10 +50,15 @@ for _name in ("abs", "cos", "exp", "round", "sign", "sin", "sqrt", "square", "ta
               "stop_gradient", "name_scope", "cast"):
     OLDER[_name] = getattr(tf, _name)
 OLDER.update(log=tf.math.log, sigmoid=tf.nn.sigmoid, softplus=tf.nn.softplus, softsign=tf.nn.softsign,
-             permute_dimensions=tf.transpose, map_fn=lambda fn, elems, name=None, dtype=None: tf.map_fn(
-                 fn, elems, dtype=dtype), foldl=tf.foldl, foldr=tf.foldr)
+             permute_dimensions=tf.transpose, foldl=tf.foldl, foldr=tf.foldr)
 for _name in ("binary_crossentropy", "categorical_crossentropy"):
     OLDER[_name] = getattr(tf.keras.ops, _name)
+
+
+@_older
+def map_fn(fn: Any, elems: Any, name: str | None = None, dtype: Any = None) -> Any:
+    """`tf.map_fn`."""
+    return tf.map_fn(fn, elems, dtype=dtype)
 
 
 @_older
@@ -523,7 +530,7 @@ def _conv(name: str, strides: Any) -> None:
              dilation_rate: Any = 1) -> Any:
         return tf.keras.ops.conv(x, kernel, strides, padding, data_format, dilation_rate)
     conv.__name__, conv.__doc__ = name, "`tf.keras.ops.conv`."
-    OLDER[name] = conv
+    _older(conv)
 
 
 for _name, _strides in (("conv1d", 1), ("conv2d", (1, 1)), ("conv3d", (1, 1, 1))):

@@ -9,7 +9,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._front import iteration as engine
-from twofold._front.api import one_int, tensor
+from twofold._front.api import listed, one_int, tensor
 from twofold.data._stream import Draws
 from twofold.ir.errors import InvalidArgumentError
 from twofold.ir.spec import TensorSpec
@@ -35,7 +35,7 @@ class QueueBase:
         self._dtypes = [tf.as_dtype(d) for d in (dtypes if isinstance(dtypes, (list, tuple)) else [dtypes])]
         self._shapes = self._read_shapes(shapes)
         given = [names] if isinstance(names, str) else names
-        self._names = None if given is None else list(given)
+        self._names = None if given is None else listed(given, "names")
         if self._names is not None and len(self._names) != len(self._dtypes):
             raise ValueError(f"expected a name for each of {len(self._dtypes)} components; got {names!r}")
         self._queue_ref, self._given_name = queue_ref, ""
@@ -195,7 +195,8 @@ class QueueBase:
         return self._take(n, False)
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
-        """Take several elements as `dequeue_many` does, or those that are left once the queue is closed."""
+        """Take several elements as `dequeue_many` does, or those that are left once the queue is closed. `name`
+        has no effect."""
         return self._take(n, True)
 
     def _take(self, n: Any, up_to: bool) -> Any:
@@ -294,7 +295,8 @@ class PaddingFIFOQueue(QueueBase):
     """A queue as `FIFOQueue`, whose elements are padded with zeros, or empty strings, where they are stacked.
 
     Args:
-        capacity, dtypes, names, shared_name, name: as for `FIFOQueue`.
+        capacity, dtypes, names, name: as for `FIFOQueue`.
+        shared_name: has no effect.
         shapes: of components, with None for sizes that differ.
     Raises:
         ValueError: the rank of a component is not known.
@@ -332,7 +334,8 @@ class RandomShuffleQueue(QueueBase):
     """A queue whose elements are taken in random order.
 
     Args:
-        capacity, dtypes, shapes, names, shared_name, name: as for `FIFOQueue`.
+        capacity, dtypes, shapes, names, name: as for `FIFOQueue`.
+        shared_name: has no effect.
         min_after_dequeue: how many elements stay to be chosen from, until the queue is closed.
         seed: of the order, which is TensorFlow's.
     Raises:
@@ -361,7 +364,8 @@ class PriorityQueue(QueueBase):
     """A queue whose elements begin with an int64 number, the lowest of which is taken first.
 
     Args:
-        capacity, names, shared_name, name: as for `FIFOQueue`.
+        capacity, names, name: as for `FIFOQueue`.
+        shared_name: has no effect.
         types: of the other components.
         shapes: of these.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import twofold as tf
 from twofold import feature_column as _columns_of
-from twofold._front.api import public
+from twofold._front.api import listed, public
 from twofold._front.namespace import publish
 from twofold.feature_column import _columns
 
@@ -40,8 +40,8 @@ class _Variables:
     """
 
     def __init__(self, collections: Any, trainable: bool) -> None:
-        self._collections = list(dict.fromkeys([*(collections or []), GraphKeys.GLOBAL_VARIABLES,
-                                                GraphKeys.MODEL_VARIABLES]))
+        self._collections = list(dict.fromkeys([*listed(collections or [], "weight_collections"),
+                                                GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]))
         self._trainable, self.made = trainable, {}  # type: ignore[var-annotated]
 
     def __call__(self, column: Any, name: str, shape: Any, initializer: Any, trainable: bool = True) -> Any:
@@ -59,7 +59,8 @@ def _sorted(feature_columns: Any, kinds: tuple[type, ...], what: str) -> list[An
     """
     if isinstance(feature_columns, Mapping):
         raise ValueError("Expected feature_columns to be iterable, found dict.")
-    columns = [feature_columns] if isinstance(feature_columns, _columns.FeatureColumn) else list(feature_columns)
+    columns = [feature_columns] if isinstance(feature_columns, _columns.FeatureColumn) else listed(
+        feature_columns, "feature_columns")
     if not columns:
         raise ValueError("feature_columns must not be empty.")
     for column in columns:

@@ -16,6 +16,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._front.weak import is_weak, weak
+from twofold.ir.spec import as_numpy
 
 __all__ = ["Kind", "MODES", "as_dtype", "default_float", "default_int", "float_kind", "floating", "joined", "kind_of",
            "legacy", "meeting", "mode", "promoted", "same", "set_mode", "tensor"]
@@ -248,7 +249,7 @@ def _made(value: Any, dtype: tf.DType) -> tf.Tensor:
     if dtype == tf.string or any(isinstance(leaf, (tf.Tensor, tf.Variable)) for leaf in _leaves(value)):
         made = _stacked(value, dtype)
         return made if made.dtype == dtype else tf.cast(made, dtype)
-    array = value if isinstance(value, np.ndarray) else np.array(value)
+    array = value if isinstance(value, np.ndarray) else as_numpy(value)
     if not array.size and not isinstance(value, np.ndarray):
         array = array.astype(dtype.as_numpy_dtype)
     made = tf.constant(array)
