@@ -118,16 +118,18 @@ class TypeSpec:
         raise TypeError(f"{self.value_type.__name__} values cannot be unbatched.")
 
     # -- rows one by one, also in traces: see `twofold/_front/mapping.py` -----------------------------------------
-    def _reader(self, value: Any) -> tuple[Any, Callable[[Any], Any]]:
-        """The number of rows of a value, an integer if it is known, and a function that gives the row of a number."""
+    def _row_reader(self, value: Any) -> tuple[Any, Callable[[Any], Any]]:
+        """How many rows a value has, an integer if it is known, else a scalar tensor; and a function that gives the row
+        of a number, which may be a scalar tensor, too."""
         raise TypeError(f"{self.value_type.__name__} values cannot be unbatched.")
 
-    def _as_value(self, value: Any) -> Any:
-        """A value of this spec of what stands for one; anything else as it is."""
+    def _converted(self, value: Any) -> Any:
+        """What a function gave where a value of this spec was asked for, converted to one where the class can do that
+        (a dense tensor to a ragged one); else as it is."""
         return value
 
-    def _without_rows(self) -> Any:
-        """A batch of no values of this spec."""
+    def _empty_batch(self) -> Any:
+        """A batch without values, with which batches of values of this spec can be joined."""
         raise TypeError(f"{self.value_type.__name__} values cannot be batched.")
 
     def _joined(self, rows: Any, more: Any) -> Any:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from twofold._front.api import public
-from twofold._front.rows import joined, reader_of, stacked, without_rows
+from twofold._front.rows import empty_batch, joined, row_reader, stacked
 from twofold._front.tensors import convert_to_tensor
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
@@ -299,16 +299,16 @@ class ExtensionTypeSpec(TypeSpec):
         inner = encoder.unbatch(self)
         return [encoder.decode(inner, list(row)) for row in zip(*rows, strict=True)]
 
-    def _reader(self, value: Any) -> tuple[Any, Callable[[Any], Any]]:
+    def _row_reader(self, value: Any) -> tuple[Any, Callable[[Any], Any]]:
         encoder = self._encoder
-        parts = [reader_of(part) for part in encoder.encode(self, value, 1)]
+        parts = [row_reader(part) for part in encoder.encode(self, value, 1)]
         inner = encoder.unbatch(self)
         count = next((count for count, _ in parts if isinstance(count, int)), parts[0][0])
         return count, lambda n: encoder.decode(inner, [take(n) for _, take in parts])
 
-    def _without_rows(self) -> Any:
+    def _empty_batch(self) -> Any:
         encoder = self._encoder
-        return encoder.decode(encoder.batch(self, 0), [without_rows(s) for s in encoder.encoding_specs(self)])
+        return encoder.decode(encoder.batch(self, 0), [empty_batch(s) for s in encoder.encoding_specs(self)])
 
     def _joined(self, rows: Any, more: Any) -> Any:
         encoder = self._encoder

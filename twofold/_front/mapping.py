@@ -1,6 +1,6 @@
-"""`tf.map_fn` over rows of values that are made of tensors, or with such values as results.
+"""`tf.map_fn` and `tf.vectorized_map` where rows or results are composite values, such as ragged tensors.
 
-What rows a value has, and how rows are put together, the specs of the classes say (`ir/type_spec.py`).
+Where only dense tensors come and go, `_ops/array_loops.py` maps. How rows are read and put together says `rows.py`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from twofold.tracer.autograph import callee
 from twofold.tracer.trace import current
 
 from .dispatch import Holds, implements
-from .rows import joined, of_rows, reader_of, stacked, without_rows
+from .rows import batched_spec, empty_batch, joined, row_reader, stacked
 
 __all__ = ["map_rows", "vectorized_with_composites"]
 
-_UNROLLED = 32  # rows, up to which a trace has the function once for each
+_UNROLLED = 32  # up to so many rows, a trace has the function's ops once for each row; above, it has loops
 _BLOCKS = (1024, 32, 1)  # rows that a step of a loop joins to those before them, from the outer loop to the inner one
 
 
@@ -35,7 +35,7 @@ def map_rows(fn: Callable[[Any], Any], elems: Any, dtype: Any = None, parallel_i
     signature = dtype if fn_output_signature is None else fn_output_signature
     values = [x if nest.is_composite(x) else tf.convert_to_tensor(x)
               for x in nest.flatten(elems, expand_composites=False)]
-    rows = [reader_of(x) for x in values]
+    rows = [row_reader(x) for x in values]
     sizes: set[Any] = {count for count, _ in rows if isinstance(count, int)}
     if len(sizes) > 1:
         raise ValueError(f"map_fn: first axes have different sizes: {sorted(sizes)}")
@@ -58,25 +58,26 @@ def map_rows(fn: Callable[[Any], Any], elems: Any, dtype: Any = None, parallel_i
 @implements(tf.vectorized_map, {})
 def vectorized_with_composites(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True,
                                warn: bool = True) -> Any:
-    """The stacked results of a function, of which a traced one has shown that they are composite values."""
+    """The stacked results of a function: `tf.vectorized_map` comes here when it has traced it, and its results are
+    composite values."""
     leaves = nest.flatten(elems, expand_composites=False)
     for leaf in leaves:
         if nest.is_composite(leaf):
             raise CompositeOperand(leaf)
-    rows = [reader_of(tf.convert_to_tensor(leaf)) for leaf in leaves]
+    rows = [row_reader(tf.convert_to_tensor(leaf)) for leaf in leaves]
     count = next((size for size, _ in rows if not isinstance(size, int) or size != 1), 1)
 
     def result(n: Any) -> Any:
         row = [take(0 if isinstance(size, int) and size == 1 else n) for size, take in rows]
         return callee(fn)(nest.pack(elems, row))
-    specs = nest.map_structure(lambda v: v.__composite_spec__ if nest.is_composite(v) else v.dtype, _looked_at(result),
-                               expand_composites=False)
+    specs = nest.map_structure(lambda v: v.__composite_spec__ if nest.is_composite(v) else v.dtype,
+                               _traced_result(result), expand_composites=False)
     return map_rows(result, tf.range(count), fn_output_signature=specs)
 
 
 # -- results -------------------------------------------------------------------------------------------------------
 def _signature(signature: Any, values: Sequence[Any], elems: Any) -> Any:
-    """The specs of results: those that were asked for, or like the rows."""
+    """The specs of results: those that were asked for, else those of the rows."""
     if signature is None:
         return nest.pack(elems, [_row_spec(x) for x in values], expand_composites=False)
     return nest.map_structure(lambda s: s if isinstance(s, TypeSpec) else tf.TensorSpec(None, s), signature,
@@ -97,7 +98,7 @@ def _as_signed(result: Any, signature: Any) -> Any:
 def _as_leaf(spec: Any, value: Any) -> Any:
     if not nest.is_composite(spec):
         return tf.convert_to_tensor(value, spec.dtype)
-    made = spec._as_value(value)
+    made = spec._converted(value)
     if not spec.is_compatible_with(made):
         raise ValueError(f"Error in map_fn: expected `fn` to return a {spec!r}, but it returned {value!r}.")
     return made
@@ -105,7 +106,7 @@ def _as_leaf(spec: Any, value: Any) -> Any:
 
 def _none(signature: Any) -> Any:
     """The result for no rows at all."""
-    return nest.map_structure(without_rows, signature, expand_composites=False)
+    return nest.map_structure(empty_batch, signature, expand_composites=False)
 
 
 def _in_a_loop(result: Callable[[Any], Any], count: Any, signature: Any) -> Any:
@@ -114,7 +115,7 @@ def _in_a_loop(result: Callable[[Any], Any], count: Any, signature: Any) -> Any:
     A step copies what its loop has joined so far: one loop alone would copy all results before each, in a time that
     grows by the square of their number.
     """
-    signature = nest.map_structure(_with_rank, signature, _looked_at(result), expand_composites=False)
+    signature = nest.map_structure(_with_rank, signature, _traced_result(result), expand_composites=False)
     specs = nest.flatten(signature, expand_composites=False)
     start = nest.flatten(_none(signature), expand_composites=False)
 
@@ -127,7 +128,7 @@ def _in_a_loop(result: Callable[[Any], Any], count: Any, signature: Any) -> Any:
             def step(n: Any, *so_far: Any) -> Any:
                 return (n + size, *map(joined, specs, so_far, block(n, tf.minimum(n + size, end))))
             return tf.while_loop(lambda n, *_: n < end, step, [begin, *start],
-                                 shape_invariants=[tf.TensorShape([]), *map(of_rows, specs)])[1:]
+                                 shape_invariants=[tf.TensorShape([]), *map(batched_spec, specs)])[1:]
         return rows
     block: Callable[[Any, Any], Any] = row
     for size in reversed(_BLOCKS):
@@ -135,8 +136,9 @@ def _in_a_loop(result: Callable[[Any], Any], count: Any, signature: Any) -> Any:
     return nest.pack(signature, block(tf.zeros([], tf.int64), count), expand_composites=False)
 
 
-def _looked_at(result: Callable[[Any], Any]) -> Any:
-    """What a function of the number of a row gives, traced for its form alone."""
+def _traced_result(result: Callable[[Any], Any]) -> Any:
+    """What a function of the number of a row gives, for its structure and specs: it is traced into a graph that nothing
+    runs."""
     trace = current()
     assert trace is not None, "who looks ahead is in a trace"
     return trace.region("look", [spec((), dt.int64)], result, repeats=True).result

@@ -1,6 +1,7 @@
-"""Rows of values along their first axis, of tensors as of values that are made of tensors; also in traces.
+"""Rows along the first axis of a tensor or composite value: how to read them one by one, and to put them together.
 
-What rows a value has, and how rows are put together, the specs of the classes say (`ir/type_spec.py`).
+Here is what that means for tensors; the specs of composite classes say it for theirs (`ir/type_spec.py`). All of it
+works in traces, where the number of rows may be a tensor. `mapping.py` maps functions over rows.
 """
 
 from __future__ import annotations
@@ -13,27 +14,32 @@ from twofold.ir import nest
 
 from .demands import demand
 
-__all__ = ["joined", "of_rows", "reader_of", "stacked", "without_rows"]
+__all__ = ["joined", "batched_spec", "row_reader", "stacked", "empty_batch"]
 
 
-def reader_of(value: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The number of rows of a value, an integer if it is known, and a function that gives the row of a number."""
+def row_reader(value: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """How many rows a value has, an integer if it is known, else a scalar tensor; and a function that gives the row of
+    a number, which may be a scalar tensor, too.
+
+    Raises:
+        ValueError: the value is a scalar.
+    """
     if nest.is_composite(value):
-        return value.__composite_spec__._reader(value)
+        return value.__composite_spec__._row_reader(value)
     if value.shape.rank == 0:
         raise ValueError("map_fn: elements in elems must be 1+ dimensional Tensors, not scalars")
     return value.shape[0] if value.shape[0] is not None else tf.shape(value)[0], value.__getitem__
 
 
 def stacked(spec: Any, *values: Any) -> Any:
-    """Values of one spec along a new first axis."""
+    """Values of one spec, stacked along a new first axis."""
     return spec._stacked(values) if nest.is_composite(spec) else tf.stack(list(values))
 
 
-def without_rows(spec: Any) -> Any:
-    """A value without rows, whose rows would be of a spec."""
+def empty_batch(spec: Any) -> Any:
+    """A batch without rows, with which batches of rows of a spec can be joined; unknown sizes of rows are 0 in it."""
     if nest.is_composite(spec):
-        return spec._without_rows()
+        return spec._empty_batch()
     sizes = [] if spec.shape.rank is None else [n or 0 for n in spec.shape]
     return tf.zeros([0, *sizes], spec.dtype)
 
@@ -50,8 +56,8 @@ def joined(spec: Any, rows: Any, more: Any) -> Any:
     return tf.concat([rows, more], 0)
 
 
-def of_rows(spec: Any) -> Any:
-    """The spec of values whose rows are of a spec."""
+def batched_spec(spec: Any) -> Any:
+    """The spec of batches of any number of rows of a spec."""
     if nest.is_composite(spec):
         return spec._batched(None)
     return tf.TensorSpec(None if spec.shape.rank is None else [None, *spec.shape], spec.dtype)

@@ -1,6 +1,7 @@
 """`tf.gather` and `tf.gather_nd` where the tensor or the indices are ragged.
 
-A gather is taken back, axis by axis, to the gather of rows along the first axis, whose rows may be ragged themselves.
+A gather along an inner axis becomes one of the values of the ragged tensor, axis by axis, and in the end one of rows
+along the first axis, which may be ragged themselves.
 """
 
 from __future__ import annotations
@@ -193,5 +194,5 @@ def gather_nd(params: Any, indices: Any, batch_dims: Any = 0, name: Any = None) 
     if depth == 1:
         return gather(params, indices[..., 0])
     place = tf.gather(params.row_starts(), indices[..., 0]) + indices[..., 1]
-    return gather_nd(params.values, tf.concat([place[..., None], indices[..., 2:]], -1)) if is_ragged(
-        params.values) else tf.gather_nd(params.values, tf.concat([place[..., None], indices[..., 2:]], -1))
+    of_values = tf.concat([place[..., None], indices[..., 2:]], -1)
+    return gather_nd(params.values, of_values) if is_ragged(params.values) else tf.gather_nd(params.values, of_values)

@@ -712,18 +712,18 @@ class RaggedTensorSpec(TypeSpec):
     def _rows(self, value: Any) -> Sequence[Any]:
         return [value[n] for n in range(len(value))] if isinstance(value, RaggedTensor) else tf.unstack(value)
 
-    def _reader(self, value: Any) -> tuple[Any, Callable[[Any], Any]]:
+    def _row_reader(self, value: Any) -> tuple[Any, Callable[[Any], Any]]:
         count = value._row_partition.static_nrows
         return value.nrows() if count is None else count, value.__getitem__
 
-    def _as_value(self, value: Any) -> Any:
+    def _converted(self, value: Any) -> Any:
         if isinstance(value, RaggedTensor):
             return value
         value = tf.convert_to_tensor(value, self._dtype)
         return value if not self._ragged_rank else RaggedTensor.from_tensor(
             value, ragged_rank=self._ragged_rank, row_splits_dtype=self._row_splits_dtype)
 
-    def _without_rows(self) -> Any:
+    def _empty_batch(self) -> Any:
         inner = [n or 0 for n in (self._shape[self._ragged_rank + 1:] if self._shape.rank is not None else [])]
         splits = [tf.zeros([1], self._row_splits_dtype)] * (self._ragged_rank + 1)
         return RaggedTensor.from_nested_row_splits(tf.zeros([0, *inner], self._dtype), splits, validate=False)

@@ -351,7 +351,7 @@ class SparseTensorSpec(TypeSpec):
         return [SparseTensor(indices[order[a:b], 1:], tf.gather(value.values, order[a:b]), shape[1:])
                 for a, b in zip(places[:-1], places[1:], strict=True)]
 
-    def _reader(self, value: Any) -> tuple[Any, Callable[[Any], Any]]:
+    def _row_reader(self, value: Any) -> tuple[Any, Callable[[Any], Any]]:
         if value.indices.shape[1] == 1:
             raise tf.errors.InvalidArgumentError(None, None, "rows of a SparseTensor need a rank above 1")
         first = value.indices[:, 0]
@@ -367,7 +367,7 @@ class SparseTensorSpec(TypeSpec):
             return row
         return value.dense_shape[0] if count is None else count, take
 
-    def _without_rows(self) -> Any:
+    def _empty_batch(self) -> Any:
         sizes = [] if self._shape.rank is None else [n or 0 for n in self._shape]
         return SparseTensor(tf.zeros([0, 1 + len(sizes)], tf.int64), tf.zeros([0], self._dtype), [0, *sizes])
 
