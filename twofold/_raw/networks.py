@@ -153,24 +153,28 @@ def cudnn_rnn(input: Any, input_h: Any, input_c: Any, params: Any, rnn_mode: str
               input_mode: str = "linear_input", direction: str = "unidirectional", dropout: float = 0, seed: int = 0,
               seed2: int = 0, is_training: bool = True) -> Any:
     # Layers of LSTM. Their parameters lie as cuDNN has them: the matrices for input and state of each layer, then the
-    # two biases of each; rows in the order of the gates "ifco".
+    # two biases of each; their rows belong to the gates input, forget, candidate and output, in this order.
     refuse_others("CudnnRNN", rnn_mode=(rnn_mode, "lstm"), input_mode=(input_mode, "linear_input"),
                   direction=(direction, "unidirectional"), dropout=(dropout, 0))
-    x, started, states = tf.convert_to_tensor(input), tf.unstack(input_h), tf.unstack(input_c)
-    size, layers = started[0].shape[1], len(started)
+    x, states = tf.convert_to_tensor(input), list(zip(tf.unstack(input_h), tf.unstack(input_c), strict=True))
+    size, layers = states[0][0].shape[1], len(states)
     widths = [width for n in range(layers) for width in (size if n else x.shape[2], size)]
     parts = tf.split(params, [*[4 * size * width for width in widths], *[4 * size] * (2 * layers)])
-    told = []
-    for n, (out, state) in enumerate(zip(started, states, strict=True)):
+    last = []
+    for n, state in enumerate(states):
         of_input, of_state = [tf.reshape(parts[m], [4 * size, widths[m]]) for m in (2 * n, 2 * n + 1)]
-        bias = parts[2 * layers + 2 * n] + parts[2 * layers + 2 * n + 1]
-        outs = []
-        for row in tf.unstack(x):
-            sums = tf.matmul(row, of_input, transpose_b=True) + tf.matmul(out, of_state, transpose_b=True) + bias
-            into, forget, new, gate = tf.split(sums, 4, 1)
-            state = tf.sigmoid(forget) * state + tf.sigmoid(into) * tf.tanh(new)
-            out = tf.sigmoid(gate) * tf.tanh(state)
-            outs.append(out)
-        x = tf.stack(outs)
-        told.append((out, state))
-    return x, tf.stack([out for out, _ in told]), tf.stack([state for _, state in told]), tf.zeros([0], x.dtype)
+        x, h, c = _lstm_layer(x, state, of_input, of_state, parts[2 * layers + 2 * n] + parts[2 * layers + 2 * n + 1])
+        last.append((h, c))
+    return x, tf.stack([h for h, _ in last]), tf.stack([c for _, c in last]), tf.zeros([0], x.dtype)
+
+
+def _lstm_layer(x: Any, state: tuple[Any, Any], of_input: Any, of_state: Any, bias: Any) -> tuple[Any, Any, Any]:
+    """The outputs of a layer for each step of `x`, and its output and cell state after the last one."""
+    outputs, (h, c) = [], state
+    for step in tf.unstack(x):
+        sums = tf.matmul(step, of_input, transpose_b=True) + tf.matmul(h, of_state, transpose_b=True) + bias
+        into, forget, candidate, out = tf.split(sums, 4, 1)
+        c = tf.sigmoid(forget) * c + tf.sigmoid(into) * tf.tanh(candidate)
+        h = tf.sigmoid(out) * tf.tanh(c)
+        outputs.append(h)
+    return tf.stack(outputs), h, c
