@@ -228,11 +228,11 @@ def _callable(obj: Any) -> dict[str, Any]:
     if home is not None:
         return {"module": home[0] if kind == "class" else "builtins", "class_name": kind, "config": home[1],
                 "registered_name": kind}
-    name = get_registered_name(obj)  # under which Keras looks functions up by their configs
+    name = get_registered_name(obj)
+    if kind == "function" and name != obj.__name__:  # Keras looks registered functions up by their configs
+        return {"module": "builtins", "class_name": kind, "config": name, "registered_name": kind}
     module = getattr(obj, "__module__", "builtins") or "builtins"
-    return {"module": "builtins", "class_name": kind, "config": name, "registered_name": kind} if (
-        kind == "function" and name != obj.__name__) else {
-        "module": module, "class_name": kind, "config": obj.__name__, "registered_name": name}
+    return {"module": module, "class_name": kind, "config": obj.__name__, "registered_name": name}
 
 
 def _object(obj: Any) -> dict[str, Any]:

@@ -31,10 +31,8 @@ from .structure import record_type
 __all__ = ["CallableModule", "LoadedModule", "concrete_functions", "read_folder"]
 
 
-_RESERVED = frozenset({"_name", "_scope_name", "_hidden", "signatures", "function_aliases", "_waiting_for_children"})
-
-
 _OF_ROOTS = frozenset({"signatures", "function_aliases"})  # attributes of roots that are no children
+_RESERVED = _OF_ROOTS | {"_name", "_scope_name", "_hidden", "_waiting_for_children"}
 
 
 class LoadedModule(Module):
