@@ -1,7 +1,7 @@
 """Name scopes: the prefix of the names of variables made within a `with` block.
 
 The scope is per context, so that threads and tasks do not see one another's. `Variable` asks for the full name once,
-when it is made. In a graph of TensorFlow 1 each scope has a name of its own.
+when it is made. Within a graph of TensorFlow 1, a scope whose name is taken gets a number (`Trace.unique_scope`).
 """
 
 from __future__ import annotations
@@ -65,8 +65,9 @@ class name_scope:
             raise ValueError(f"{name!r} is not a valid {'' if _scope.get() else 'root '}scope name")
         inner = name
         if name and not name.endswith("/"):
-            own = getattr(tracing(), "scope_of_its_own", str)  # gradient rules run in traces without scopes
-            inner = f"{own(_scope.get() + name)}/"
+            # Other interpreters than traces, such as the one that gradient rules run in, have no such method.
+            unique = getattr(tracing(), "unique_scope", str)
+            inner = f"{unique(_scope.get() + name)}/"
         self._tokens.append(_scope.set(inner))
         return inner
 

@@ -95,7 +95,7 @@ class Tensor:
 
     @property
     def graph(self) -> Any:
-        """The graph under construction, in which a tensor that has a value is a constant.
+        """The graph that is being built, in which a tensor with a value is a constant.
 
         Raises:
             AttributeError: ops run at once.
@@ -103,7 +103,7 @@ class Tensor:
         trace = tracing()
         if trace is None:
             raise AttributeError("Tensor.graph is undefined when eager execution is enabled.")
-        return trace.graph_shown
+        return trace.public_graph
 
     @property
     def device(self) -> str:
@@ -311,7 +311,7 @@ class TensorRef:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TensorRef) and other._object is self._object
 
-    def __lt__(self, other: object) -> bool:  # the keys of dictionaries are sorted where these are walked
+    def __lt__(self, other: object) -> bool:  # structures are flattened in the order of sorted keys
         return id(self._object) < id(other._object) if isinstance(other, TensorRef) else NotImplemented
 
     def __hash__(self) -> int:

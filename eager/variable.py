@@ -149,7 +149,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         trace = tracing()
         value: Tensor = self._value if trace is None else trace.read_variable(self)
         recorders = active.get()
-        if recorders and "_order" in self.__dict__:  # else it was never begun: see __getattr__
+        if recorders and "_order" in self.__dict__:  # not of classes whose `__init__` is not ours: see `__getattr__`
             for recorder in recorders:
                 recorder._variable_read(self, value)
         return value
@@ -159,15 +159,16 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         trace = tracing()
         return self._value if trace is None else trace.read_variable(self)
 
-    # The same, of what this object keeps, for those who have captured it: in replicas (`tf.distribute`) a variable is
-    # read as another one, or as the sum of several.
+    # `_read_tensor` and `_current` of the value that this very object keeps. Variables of several replicas
+    # (`tf.distribute`) override those two, to read the copy of a replica or the sum of all, but never these, which are
+    # for traces: what a trace has captured is one of the copies.
     _kept_tensor, _kept = _read_tensor, _current
 
     def __getattr__(self, name: str) -> Any:  # whatever attribute is asked for
         """The value, where a compiled function in another thread writes it in place: wait until it has.
 
-        A class of users whose variables are never begun, and hold their values themselves, registers how they become
-        tensors.
+        A user's class may derive from this one without calling its `__init__`, and keep values in a way of its own; it
+        registers how its objects become tensors, and what that gives is the value.
         """
         if name == "_value":
             if "_order" in self.__dict__:

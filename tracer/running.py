@@ -115,8 +115,8 @@ def _native_call(traced: Runnable, program: Executable, numbers: Sequence[int | 
     """The variant by which native code calls a program, and a builtin that takes its tensors; None where it cannot.
 
     Args:
-        program: that gives the outputs of the trace.
-        numbers: for each input of the program the number of that of the trace's graph which it is, None for another.
+        program: whose outputs are those of the trace.
+        numbers: for each input of the program, which input of the trace's graph it is; None where it is none of them.
         inputs: of the program's graph.
         slow: see `program_call.variant`.
     """
@@ -136,12 +136,15 @@ def _native_call(traced: Runnable, program: Executable, numbers: Sequence[int | 
 
 
 class _PythonFirst:
-    """Calls of a trace whose program begins with calls of Python: these, then the rest by native code.
+    """How a trace is called whose program begins with calls of Python (`Executable.first`, `rest`): Python makes these,
+    and then calls the rest as native code.
 
     Attributes:
-        given: the inputs of the rest that native code is called with: results of Python, and tensors of the call.
+        given: the inputs of the rest that a call hands to native code: results of Python, and tensors of the call. It
+            finds the others, which are captured, by itself.
+        places: for each input of the rest its number among `given` and the captured tensors behind them.
         known: the captured tensors that Python is called with.
-        rest: the native call; None where there can be none.
+        rest: the native call; None where native code cannot make it.
     """
 
     def __init__(self, traced: Runnable, program: Executable, slowly: PythonFunction) -> None:

@@ -223,8 +223,8 @@ class Trace:
         self.creation.values, self.creation.allowed = values, may_create
 
     @property
-    def graph_shown(self) -> Any:
-        """The graph as users see it."""
+    def public_graph(self) -> Any:
+        """What users get for the graph: `tensor.graph`, a `tf.Graph` in graphs of TensorFlow 1."""
         return self.graph
 
     # -- running ----------------------------------------------------------------------------------
@@ -431,8 +431,9 @@ class Trace:
         """`tensor` as a tensor of this trace, which captures it where it is from outside."""
         return tensor if isinstance(tensor, SymbolicTensor) and tensor.trace is self else self.capture(tensor)
 
-    def scope_of_its_own(self, name: str) -> str:
-        """The scope that is entered by a name, whether or not it was before; graphs with names for all override it."""
+    def unique_scope(self, name: str) -> str:
+        """The name of the scope that a block of this name opens. Graphs of TensorFlow 1, in which all names are unique,
+        override it."""
         return name
 
     def input(self, dims: Sequence[DimLike], dtype: DType, name: str = "") -> SymbolicTensor:
@@ -455,7 +456,7 @@ class Trace:
     # -- variables --------------------------------------------------------------------------------
     def read_variable(self, variable: Variable) -> SymbolicTensor:
         """The value of a variable at this point; recorders are not told."""
-        if "_order" not in vars(variable):  # it holds a value itself, perhaps one of this trace
+        if "_order" not in vars(variable):  # of a user's class that keeps values itself: `Variable.__getattr__`
             return self.own(variable._value)
         return self._state(variable).tensor
 
@@ -519,7 +520,8 @@ class Trace:
         return nullcontext()
 
     def effect(self, name: str, run: Callable[[], object]) -> Any:
-        """Stage what `run` does for its effect; gives the operation that has to be run for it, where there are such.
+        """Stage what `run` does for its effect. None; in graphs of TensorFlow 1, where nothing happens unless a session
+        runs it, the operation of what was staged.
 
         Args:
             name: of the operation.
@@ -529,17 +531,19 @@ class Trace:
         return self.effects_since(before, name)
 
     def effects_since(self, count: int, name: str) -> Any:
-        """The operation of the nodes that were added after the first `count`, where there are such operations."""
+        """The operation of all nodes but the first `count`: see `effect`."""
 
     def decided(self, test: SymbolicTensor) -> SymbolicTensor | bool:
-        """The condition of an assertion, or whether it holds, where that is to be told before the graph runs."""
+        """The condition of an assertion. Graphs of TensorFlow 1 say whether it holds, where constants tell it, so that
+        one that fails raises where it is written."""
         return test
 
     def differentiated(self) -> None:
         """Told when gradients were asked for: constructs may have been replaced by ones that give residuals."""
 
     def inlined(self, call: g.Node | None, nodes: Sequence[g.Node]) -> None:
-        """Told when the nodes that a call runs were staged, in the place of `call` where that was staged before."""
+        """Told when the nodes of a called function were staged rather than a call: in the place of `call`, where there
+        was such a node."""
 
     def sliced(self, source: Any) -> SymbolicSlice:
         """A part of a variable, which can be read and assigned to; `source` is `variable[key]`, as `eager/variable.py`
@@ -648,7 +652,7 @@ class Trace:
             return ops.reshape(ops.slice_(flat, begin=(element.index,), size=(1,)), shape=())
 
     def same_sizes(self, names: Sequence[DimLike], sizes: Sequence[DimLike]) -> None:
-        """Replace sizes that have names of their own by what they are."""
+        """Replace those of `names` that are single symbols by the sizes beside them, in the graph and its guards."""
         new = {name: size for old, size in zip(names, sizes, strict=True)
                if old != size and isinstance(old, Dim) and (name := old.name_alone()) is not None}
         if new:

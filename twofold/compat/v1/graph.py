@@ -342,7 +342,7 @@ class _GraphTrace(Trace):
         self.entered: dict[int, SymbolicTensor] = {}  # id of a variable -> its value when a run begins
         self._tensors: dict[g.Value, GraphTensor] = {}
 
-    def scope_of_its_own(self, name: str) -> str:
+    def unique_scope(self, name: str) -> str:
         """A scope by a name, with a number behind it where it is taken."""
         return self.owner.unique(name)
 
@@ -353,7 +353,7 @@ class _GraphTrace(Trace):
         return self._named(value, f"{name}:0")
 
     @property
-    def graph_shown(self) -> Graph:
+    def public_graph(self) -> Graph:
         """The graph as users see it."""
         return self.owner
 
