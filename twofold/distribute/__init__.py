@@ -10,6 +10,7 @@ from twofold._front.namespace import publish
 from . import cluster_resolver, experimental
 from ._context import get_replica_context, get_strategy, has_strategy, in_cross_replica_context
 from ._datasets import DistributedDataset, DistributedIterator, InputContext, InputOptions, InputReplicationMode
+from ._extended import StrategyExtended
 from ._replica import ReplicaContext
 from ._strategy import (
     MirroredStrategy,
@@ -17,7 +18,6 @@ from ._strategy import (
     OneDeviceStrategy,
     RunOptions,
     Strategy,
-    StrategyExtended,
     experimental_set_strategy,
 )
 from ._values import (

@@ -17,8 +17,8 @@ from twofold.ir.type_spec import CompositeTensor, TypeSpec
 from ._context import _here, _place
 
 __all__ = ["CrossDeviceOps", "DistributedValues", "HierarchicalCopyAllReduce", "Mirrored", "MirroredValues",
-           "NcclAllReduce", "PerReplica", "PerReplicaSpec", "ReduceOp", "ReductionToOneDevice", "local", "own_number",
-           "part", "regroup"]
+           "NcclAllReduce", "PerReplica", "PerReplicaSpec", "ReduceOp", "ReductionToOneDevice", "container_of",
+           "local", "own_number", "part", "regroup"]
 
 
 class ReduceOp(enum.Enum):
@@ -253,12 +253,18 @@ def regroup(values: Sequence[Any], wrap: Callable[[Sequence[Any]], Any] = PerRep
             return nest.rebuilt(first, [regroup([value[key] for value in values], wrap)
                                         for key in nest.keys_of(first)])
         return nest.rebuilt(first, [regroup(parts, wrap) for parts in zip(*values, strict=True)])
-    container = getattr(first, "_distributed_container", None)
-    if container is not None and container() is not None:
-        return container()
+    container = container_of(first)
+    if container is not None:
+        return container
     if all(value is first for value in values):
         return first
     return wrap(values)
+
+
+def container_of(value: Any) -> Any:
+    """The variable of which a value is a replica's copy; None where it is no copy."""
+    container = getattr(value, "_distributed_container", None)
+    return None if container is None else container()
 
 
 def _check_alike(values: Sequence[Any]) -> None:
