@@ -66,7 +66,7 @@ def predicate(value: PythonValue, what: str = "condition") -> bool | SymbolicTen
 
 
 def decided(test: SymbolicTensor) -> bool | None:
-    """What a condition is, where it is computed from numbers that are known, such as ranks; None where it is not."""
+    """The value of a condition that is computed from constants alone, such as ranks; None where it is not."""
     known = _known(test.value)
     return None if known is None else bool(known)
 
@@ -254,7 +254,8 @@ class _Joint:
 
 
 def _either(a: PythonValue, b: PythonValue) -> PythonValue:
-    """Of two leaves the first one; for composite values the spec of what may be either."""
+    """What stands for two leaves in the form of both sides: for composite values the spec of what may be either,
+    else the first one."""
     return a._joined_spec(b) if isinstance(a, CompositeTensor) and isinstance(b, CompositeTensor) else a
 
 

@@ -67,14 +67,14 @@ def is_traceback_filtering_enabled() -> bool:
 
 
 def _operation(assertion: Callable[..., None]) -> Callable[..., Any]:
-    """An assertion that gives the operation that makes it, where the trace under way has such."""
+    """Has an assertion return the operation that checks it in a graph of `tf.compat.v1`, and elsewhere None."""
     @functools.wraps(assertion)
-    def stated(*args: Any, **kwargs: Any) -> Any:
+    def asserted(*args: Any, **kwargs: Any) -> Any:
         trace = current()
         if trace is None:
             return assertion(*args, **kwargs)
         return trace.effect("Assert", lambda: assertion(*args, **kwargs))
-    return stated
+    return asserted
 
 
 @public
@@ -326,10 +326,10 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
 
 def _finite(x: Any, message: str) -> Any:
     x = tensor(x)
-    made = _all_finite(x, message)
-    if made is None:
+    operation = _all_finite(x, message)
+    if operation is None:
         return x
-    with current().after([made]):  # type: ignore[union-attr]  # operations are of traces
+    with current().after([operation]):  # type: ignore[union-attr]  # only a trace gives operations
         return ops.identity(x)
 
 

@@ -68,7 +68,7 @@ def _either(pred: Any, then: Any, otherwise: Any, what: str) -> Any:
     if known is not None:
         return _chosen(then if known else otherwise)
     trace = current()
-    assert trace is not None, "what is staged is of a trace"
+    assert trace is not None, "a staged condition belongs to a trace"
     before = len(trace.graph.nodes)
     result = conditional.branch(test, lambda: _chosen(then), lambda: _chosen(otherwise), what)
     return trace.effects_since(before, "cond") if result is None else result
@@ -120,19 +120,20 @@ def _pairs(given: Any, default: Any) -> list[tuple[Any, Any]]:
 
 
 def _chosen(fn: Callable[[], Any]) -> Any:
-    """The result of the branch that is known to be the one: of a variable its value, as of a branch that is staged; of
-    an operation that does nothing None."""
+    """The result of the branch that is taken, as `_read` gives its leaves: those of a branch that is staged, too."""
     result = _ready(fn)()
     if not any(isinstance(x, (Variable, Operation)) for x in nest.flatten(result)):
-        return result  # composite values as they are, with what is known of their sizes
-    return nest.map_structure(_result, result)
+        return result  # a composite value made anew from its leaves would lose what is known of its static shape
+    return nest.map_structure(_read, result)
 
 
-def _result(x: Any) -> Any:
-    if isinstance(x, Variable):
-        return x.read_value()
-    acts = isinstance(x, Operation) and (x.nodes or x.outputs or getattr(x, "updates", None))
-    return x if acts or not isinstance(x, Operation) else None
+def _read(leaf: Any) -> Any:
+    """Of a variable its value, of an operation that does nothing None, and anything else as it is."""
+    if isinstance(leaf, Variable):
+        return leaf.read_value()
+    if isinstance(leaf, Operation) and not (leaf.nodes or leaf.outputs or getattr(leaf, "updates", None)):
+        return None
+    return leaf
 
 
 def _chain(preds: Sequence[Any], fns: Sequence[Any], last: Any, what: str) -> Any:

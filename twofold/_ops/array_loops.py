@@ -28,24 +28,25 @@ __all__ = ["map_fn", "vectorized_map", "scan", "foldl", "foldr"]
 
 
 def _refuse(composite: Callable[[Any], bool], *structures: Any) -> None:
-    """Raise where a leaf is a value that is made of tensors: what is registered for its class may answer then.
+    """Raise a `CompositeOperand` where a leaf is a composite value that is not to be taken as a container of its
+    tensors: the function that is registered for its class is called instead (`_front/dispatch.py`).
 
     Args:
-        composite: which such values; the others are containers of their tensors.
+        composite: whether a leaf is such a value.
     """
     for leaf in nest.flatten(structures, expand_composites=False):
         if composite(leaf):
             raise CompositeOperand(leaf)
 
 
-def _is_tensor_of_its_own(value: Any) -> bool:
-    """Whether a value is no container, but a tensor that is kept otherwise: ragged or sparse."""
+def _is_composite_tensor(value: Any) -> bool:
+    """Whether a composite value is a tensor itself, ragged or sparse, rather than a container of some."""
     return nest.is_composite(value) and is_tensor(value)
 
 
 def _leaves(op: str, elems: Any) -> list[Any]:
     """The tensors that are sliced."""
-    _refuse(_is_tensor_of_its_own, elems)
+    _refuse(_is_composite_tensor, elems)
     leaves = [tensor(e) for e in nest.flatten(elems)]
     if not leaves:
         raise ValueError(f"{op}: elems must be a Tensor or (possibly nested) sequence of Tensors. Got {elems!r}, which "
@@ -173,7 +174,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
     >>> tf.vectorized_map(lambda t: tf.reduce_sum(t), tf.ones([3, 4])).numpy().tolist()
     [4.0, 4.0, 4.0]
     """
-    _refuse(_is_tensor_of_its_own, elems)
+    _refuse(_is_composite_tensor, elems)
     leaves = _leaves("vectorized_map", elems)
     count = next((leaf.dims[0] for leaf in leaves if leaf.dims[0] != 1), 1)
     repeated = [_repeated(leaf, count) for leaf in leaves]
@@ -186,7 +187,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
 
 
 def _tensors(value: Any) -> Any:
-    _refuse(_is_tensor_of_its_own, value)
+    _refuse(_is_composite_tensor, value)
     return nest.map_structure(tensor, value)
 
 
@@ -229,7 +230,7 @@ def scan(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, par
     >>> tf.scan(lambda total, t: total + t, tf.constant([1, 2, 3, 4])).numpy().tolist()
     [1, 3, 6, 10]
     """
-    _refuse(_is_tensor_of_its_own, initializer)
+    _refuse(_is_composite_tensor, initializer)
     if current() is not None:
         return array_loops.staged_scan("scan", callee(fn), elems, _leaves("scan", elems), initializer, reverse)
     rows, state, taken = _start("scan", elems, initializer, reverse)

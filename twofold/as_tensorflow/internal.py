@@ -38,8 +38,10 @@ class EagerTensor(metaclass=_EagerKind):
 
 
 class _WiderKind(abc.ABCMeta):
-    """Of classes to which `isinstance` counts those that derive from them, and others: `_counted`. One for all such
-    classes, because Keras derives from two of them at once."""
+    """The metaclass of classes for which `isinstance` is true of further classes, too: those in `_counted`.
+
+    They all share it, because Keras derives classes from two of them at once.
+    """
 
     def __instancecheck__(cls, instance: object) -> bool:
         return issubclass(type(instance), cls)
@@ -49,8 +51,8 @@ class _WiderKind(abc.ABCMeta):
 
 
 class TensorLike(metaclass=_WiderKind):
-    """`__internal__.types.Tensor`: a base for classes whose objects `tf.is_tensor` takes for tensors; these are some,
-    too."""
+    """`__internal__.types.Tensor`: a base for classes whose objects `tf.is_tensor` takes for tensors. Tensors count as
+    objects of it, too."""
 
     _counts_as_tensor = True
     _counted = (Tensor,)
@@ -69,7 +71,7 @@ _BY_NAME = "_self_unconditional_dependency_names"
 
 
 class Trackable(_Followed, metaclass=_WiderKind):
-    """An object that checkpoints and saved models follow; to `isinstance` modules, variables and tables are, too."""
+    """An object that checkpoints and saved models follow. Modules, variables and tables count as objects of it, too."""
 
     _counted = (_Followed, tf.Variable)
 
