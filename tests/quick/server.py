@@ -33,10 +33,17 @@ class Request:
 
     def __init__(self, line: socket.socket) -> None:
         head, files, _, _ = socket.recv_fds(line, 8, 64)
+        if len(head) < 8:
+            raise EOFError
         size = int.from_bytes(head, "little")
         said = b""
         while len(said) < size:
-            said += line.recv(size - len(said))
+            more = line.recv(size - len(said))
+            if not more:
+                for file in files:
+                    os.close(file)
+                raise EOFError
+            said += more
         self.words, self.environment, self.folder, numbers, self.executable = marshal.loads(said)
         self.files = dict(zip(numbers, files, strict=True))
 
@@ -86,7 +93,11 @@ def serve(address: str) -> Request:
         if listening not in ready:
             continue
         line, _ = listening.accept()
-        request = Request(line)
+        try:
+            request = Request(line)
+        except (EOFError, OSError):  # it was killed before it had asked
+            line.close()
+            continue
         process = os.fork() if _may_be_forked(request) else 0xFFFF_FFFF_FFFF
         if process == 0:
             for own in (listening, line, *lines.values()):
@@ -98,12 +109,13 @@ def serve(address: str) -> Request:
             os.close(ends)
             return request
         request.close()
-        if process == 0xFFFF_FFFF_FFFF:
-            line.sendall(bytes(8))
-            line.close()
-        else:
+        is_forked = process != 0xFFFF_FFFF_FFFF
+        with contextlib.suppress(OSError):  # it may have been killed since; what was forked then dies in the next round
+            line.sendall((process if is_forked else 0).to_bytes(8, "little"))
+        if is_forked:
             lines[process] = line
-            line.sendall(process.to_bytes(8, "little"))
+        else:
+            line.close()
 
 
 def _tell_ends(lines: dict[int, socket.socket]) -> None:

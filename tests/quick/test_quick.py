@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -79,6 +81,20 @@ def test_it_dies_with_its_command() -> None:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
         process.kill()
         assert process.stdout.read() == ""  # nobody has it open any more
+
+
+def test_a_command_may_be_killed_at_any_moment() -> None:
+    for n in range(20):
+        with subprocess.Popen(python("-c", "pass")) as process:
+            time.sleep(0.002 * n)
+            process.kill()
+    address, other = python("-c", "pass")[3:5]
+    for name in (address, other):
+        for said in (b"", b"123", (100).to_bytes(8, "little") + b"no more"):
+            with socket.socket(socket.AF_UNIX) as line:
+                line.connect(name)
+                line.sendall(said)
+        assert subprocess.run(python("-c", "pass"), timeout=60, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("variable", ["TWOFOLD_NATIVE_CALL", "KERAS_MAX_EPOCHS", "PYTHONHASHSEED"])
