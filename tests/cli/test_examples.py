@@ -62,9 +62,9 @@ def test_forecast_of_sunspots(tmp_path, module):
 
 
 def test_text_by_a_transformer(tmp_path, module):
-    printed = run("text_transformer", tmp_path, "--steps", "60", "--loss", "3.4", "--letters", "30",
+    printed = run("text_transformer", tmp_path, "--steps", "120", "--loss", "3.3", "--letters", "30",
                   "--prompt", "The README")
-    assert float(re.search(r"text never seen: (\S+) nats", printed)[1]) < 3.4  # guessing gives 4.7
+    assert float(re.search(r"text never seen: (\S+) nats", printed)[1]) < 3.3  # how often each letter comes gives 3.39
     assert len(printed.split("It writes:\n\n")[1].rstrip("\n")) <= 40 and "The README" in printed
     text = module("text_transformer").Text()
     assert "".join(text.letters[n] for n in text.numbers("A page\nof docs")) == "A page\nof docs"
