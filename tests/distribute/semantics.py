@@ -101,8 +101,8 @@ class Program:
         tf, context, strategy, number = self.tf, self.context, self.strategy, self.number
         shared, ints = tf.constant(3.0), self.parts(lambda n: tf.constant([n + 1, n * 10]))
 
-        def slices(rows: int) -> Any:
-            return tf.IndexedSlices(tf.ones([rows, 2]) * number(), tf.range(rows), tf.constant([4, 2]))
+        def slices(rows: int, dtype: Any = tf.float32) -> Any:
+            return tf.IndexedSlices(tf.cast(tf.ones([rows, 2]) * number(), dtype), tf.range(rows), tf.constant([4, 2]))
 
         def slope() -> Any:
             with tf.GradientTape() as tape:
@@ -116,6 +116,7 @@ class Program:
         yield "mean of integers", lambda: self.run(lambda x: context().all_reduce("MEAN", x), ints)
         yield "slices", lambda: self.run(lambda: context().all_reduce("SUM", slices(2)))
         yield "mean of slices", lambda: self.run(lambda: context().all_reduce("MEAN", [slices(1), number()]))
+        yield "mean of slices of integers", lambda: self.run(lambda: context().all_reduce("MEAN", slices(1, tf.int32)))
         yield "join", lambda: self.run(lambda x: context().all_gather(x, 0), self.x)
         yield "gradient", lambda: self.run(slope)
         if self.way != "op by op":

@@ -61,8 +61,8 @@ def layer_norm(x, scale, offset):
 
 
 def fused(x, scale, offset):
-    n = x[..., 0].size
-    mean, variance = x.mean((0, 1, 2)), x.var((0, 1, 2))
+    n, over = x[..., 0].size, tuple(range(x.ndim - 1))
+    mean, variance = x.mean(over), x.var(over)
     return normalized(x, mean, variance, offset, scale), mean, variance * n / (n - 1)
 
 
@@ -341,6 +341,16 @@ CASES = [
     ),
     Row(
         "rsqrt",
+        lambda x, s, o: tf.nn.fused_batch_norm(x, s, o, epsilon=0.1, data_format="NCDHW"),
+        [(2, 2, 2, 1, 3), (2,), (2,)],
+        lambda x, s, o: (lambda y, m, v: (y.transpose(0, 4, 1, 2, 3), m, v))(*fused(x.transpose(0, 2, 3, 4, 1), s, o)),
+        WIDE,
+        ulps=16,
+        atol=16,
+        id="fused_batch_norm-volumes",
+    ),
+    Row(
+        "rsqrt",
         inference_norm,
         [(2, 2, 3, 2), (2,), (2,)],
         lambda x, m, v: normalized(x, m, v, 0, 1),
@@ -428,5 +438,5 @@ ERRORS = [
     Bad("bias_add: format", lambda: tf.nn.bias_add([[1.0]], [1.0], "XYZ"), INVALID, "data_format"),
     Bad("embedding: range", lambda: tf.nn.embedding_lookup([[1.0]], [1]), INVALID, "gather"),
     Bad("lrn: rank", lambda: tf.nn.local_response_normalization([1.0]), INVALID, "rank 4"),
-    Bad("fused_batch_norm: rank", lambda: tf.nn.fused_batch_norm([1.0], [1.0], [1.0]), INVALID, "rank 4"),
+    Bad("fused_batch_norm: rank", lambda: tf.nn.fused_batch_norm([1.0], [1.0], [1.0]), INVALID, "rank 4 or 5"),
 ]

@@ -198,14 +198,14 @@ def _along(v: Any, axis: int, rank: int) -> Any:
 def fused_batch_norm(x: Any, scale: Any, offset: Any, mean: Any = None, variance: Any = None, epsilon: float = 0.001,
                      data_format: str = "NHWC", is_training: bool = True, name: str | None = None,
                      exponential_avg_factor: float = 1.0) -> tuple[Any, Any, Any]:
-    """Batch normalisation of images over all axes but channels, with moving statistics.
+    """Batch normalisation of images or volumes over all axes but channels, with moving statistics.
 
     Args:
-        x: floating [batch, height, width, channels], or channels second.
+        x: floating [batch, height, width, channels] or [batch, depth, height, width, channels], or channels second.
         scale, offset: [channels], float32 for 16-bit `x`.
         mean, variance: [channels]; the statistics to use when not training, to move when training.
         epsilon: added to the variance.
-        data_format: "NHWC" or "NCHW".
+        data_format: "NHWC" or "NCHW"; "NDHWC" or "NCDHW" for volumes.
         is_training: whether to use the batch's own mean and variance.
         name: has no effect.
         exponential_avg_factor: weight of the batch's statistics in those returned.
@@ -221,10 +221,11 @@ def fused_batch_norm(x: Any, scale: Any, offset: Any, mean: Any = None, variance
     ([-1.0, 1.0], [2.0], [2.0])
     """
     op, x = "fused_batch_norm", tensor(x)
-    if len(x.dims) != 4:
-        raise op_error(InvalidArgumentError, op, "x must have rank 4.", [("x", x)])
+    rank = len(x.dims)
+    if rank not in (4, 5):
+        raise op_error(InvalidArgumentError, op, "x must have rank 4 or 5.", [("x", x)])
     axis, wide = _channel_axis(op, x, data_format), _widened(x)
-    over = tuple(i for i in range(4) if i != axis)
+    over = tuple(i for i in range(rank) if i != axis)
     if not is_training:
         if mean is None or variance is None:
             raise InvalidArgumentError(f"{op}: mean and variance must be given when is_training is False.")
@@ -237,7 +238,7 @@ def fused_batch_norm(x: Any, scale: Any, offset: Any, mean: Any = None, variance
         if exponential_avg_factor != 1.0:
             new = tuple(_mixed(old, own, exponential_avg_factor)
                         for old, own in zip((mean, variance), new, strict=True))
-    center, spread, shift, factor = (_along(_narrowed(tensor(v, hint=wide.dtype), wide.dtype), axis, 4)
+    center, spread, shift, factor = (_along(_narrowed(tensor(v, hint=wide.dtype), wide.dtype), axis, rank)
                                      for v in (*used, offset, scale))
     return _narrowed(batch_normalization(wide, center, spread, shift, factor, epsilon), x.dtype), *new
 

@@ -54,7 +54,7 @@ def all_reduce(context: Any, reduce_op: Any, value: Any, options: Any = None) ->
         return nest.pack(value, tensors)
     if kind is ReduceOp.MEAN and any(t.dtype.is_integer for t in tensors):
         totals = [all_reduce(context, _kind_for(t, kind), t, options) for t in tensors]
-        return nest.pack(value, [tf.truediv(total, strategy.num_replicas_in_sync) if t.dtype.is_integer else total
+        return nest.pack(value, [_mean(total, strategy.num_replicas_in_sync) if t.dtype.is_integer else total
                                  for t, total in zip(tensors, totals, strict=True)])
     return nest.pack(value, _told(context, tensors, kind, pack))
 
@@ -143,7 +143,7 @@ def reduced(strategy: Any, values: Sequence[Sequence[Tensor]], kind: ReduceOp, p
     if kind is ReduceOp.MEAN and any(t.dtype.is_integer for t in values[0]):
         kinds = [_kind_for(t, kind) for t in values[0]]
         totals = [reduced(strategy, [[row[n]] for row in values], own, pack)[0] for n, own in enumerate(kinds)]
-        return [total if own is kind else tf.truediv(total, strategy.num_replicas_in_sync)
+        return [total if own is kind else _mean(total, strategy.num_replicas_in_sync)
                 for own, total in zip(kinds, totals, strict=True)]
     if strategy._group.size > 1:
         return _reduced(PROCESSES, values, kind, strategy.num_replicas_in_sync, pack or strategy._pack)
@@ -152,7 +152,8 @@ def reduced(strategy: Any, values: Sequence[Sequence[Tensor]], kind: ReduceOp, p
 
 
 def _mean(total: Tensor, count: int) -> Tensor:
-    return total // count if total.dtype.is_integer else total / tf.constant(count, total.dtype)
+    """The mean of so many from their sum; that of integers is in float64."""
+    return total / (count if total.dtype.is_integer else tf.constant(count, total.dtype))
 
 
 def _reduced(group: str, values: Sequence[Sequence[Tensor]], kind: ReduceOp, replicas: int,
