@@ -156,6 +156,11 @@ def _mean(total: Tensor, count: int) -> Tensor:
     return total / (count if total.dtype.is_integer else tf.constant(count, total.dtype))
 
 
+def _mean_alike(total: Tensor, count: int) -> Tensor:
+    """The mean in the dtype of the sum, as the op gives it; that of integers is rounded down."""
+    return total // count if total.dtype.is_integer else _mean(total, count)
+
+
 def _reduced(group: str, values: Sequence[Sequence[Tensor]], kind: ReduceOp, replicas: int,
              pack: int) -> list[Tensor]:
     """The reductions by the op, of which there is one for each pack."""
@@ -292,7 +297,7 @@ class _OnGpu:
 
 def _divided(totals: Sequence[Any], by: int) -> Sequence[Any]:
     """Means from sums on a GPU."""
-    return totals if by == 1 else [_mean(wrap(total), by)._memory for total in totals]
+    return totals if by == 1 else [_mean_alike(wrap(total), by)._memory for total in totals]
 
 
 def _joined_there(parts: Sequence[Callable[[], Sequence[Any]]], axis: int) -> Sequence[Any]:
@@ -322,7 +327,7 @@ def _summed(group: Group, rows: Sequence[Sequence[np.ndarray]], divided_by: int)
     for like in rows[0]:
         part = total[at:at + like.size].reshape(like.shape)
         if divided_by > 1:
-            part = _mean(wrap(part), divided_by)._array
+            part = _mean_alike(wrap(part), divided_by)._array
         elif part.size * 2 < total.size:  # else whoever keeps it would keep the pack
             part = part.copy()
         results.append(part)
