@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
 import pytest
-from quick.start import python
 
 START = """
 import gc, os, signal, sys, threading, time
@@ -35,7 +35,7 @@ use()
 
 
 def start(program: str, **environment: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(python("-X", "faulthandler", "-c", START + textwrap.dedent(program)), text=True,
+    return subprocess.Popen([sys.executable, "-X", "faulthandler", "-c", START + textwrap.dedent(program)], text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **environment})
 
 
@@ -229,12 +229,12 @@ def test_a_cache_that_is_replaced_while_it_is_read(tmp_path: Path) -> None:
     from twofold.runtime import cache
 
     old, new = b"old" * 5000, b"newer" * 5000
-    writer = subprocess.Popen(python("-c", textwrap.dedent("""
+    writer = subprocess.Popen([sys.executable, "-c", textwrap.dedent("""
         from twofold.runtime import cache
         while True:
             cache.write("kernels", "ab" * 32, b"old" * 5000)
             cache.write("kernels", "ab" * 32, b"newer" * 5000)
-    """)), env={**os.environ, "TWOFOLD_CACHE_DIR": str(tmp_path)})
+    """)], env={**os.environ, "TWOFOLD_CACHE_DIR": str(tmp_path)})
     before = os.environ.get("TWOFOLD_CACHE_DIR")
     os.environ["TWOFOLD_CACHE_DIR"] = str(tmp_path)
     try:

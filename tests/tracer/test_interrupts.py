@@ -2,9 +2,9 @@
 
 import os
 import subprocess
+import sys
 
 import pytest
-from quick.start import python
 
 START = """
 import os, signal, threading
@@ -110,7 +110,7 @@ os._exit(0)
 
 
 def output(program, **environment):
-    ran = subprocess.run(python("-c", program), capture_output=True, text=True, timeout=120,
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120,
                          env={**os.environ, **environment})
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.splitlines()
